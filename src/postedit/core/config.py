@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
@@ -22,8 +23,12 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def __init__(self, /, **values: Any) -> None:
+        plain = {
+            name: int(one) if isinstance(one, Integral) and type(one) is not bool else one
+            for name, one in values.items()
+        }
         try:
-            super().__init__(**values)
+            super().__init__(**plain)
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 

@@ -4,11 +4,13 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, PosteditError, RecipeError
+from postedit.core.search_config import SearchConfig
 
 
 class Layer(Config):
@@ -61,6 +63,12 @@ def test_an_integer_does_for_a_real_number_and_nothing_else_is_converted() -> No
     assert len(lines({"steps": "2", "dropout": "0.1"})) == 2
     assert len(lines({"steps": 2.0})) == 1
     assert len(lines({"steps": True})) == 1
+
+
+def test_whole_numbers_of_numpy_become_python_ones() -> None:
+    assert type(SearchConfig(beam=np.int64(4)).beam) is int  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="beam: must be a whole number"):
+        SearchConfig(beam=True)
 
 
 def test_all_problems_are_reported_with_found_and_allowed_values() -> None:
