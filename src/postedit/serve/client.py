@@ -116,6 +116,8 @@ class Client:
             self._http: Any = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
         except httpx.InvalidURL as error:
             raise DataError(f"address {address!r:.80} cannot be read: {error}") from None
+        if self._http.base_url.scheme not in ("http", "https"):
+            raise DataError(f'address must begin with "http://" or "https://", not {address!r:.80}')
         self._patience = patience
 
     def __enter__(self) -> Self:
