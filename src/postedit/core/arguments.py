@@ -78,6 +78,11 @@ def is_list(given: Any) -> bool:
     return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set)
 
 
+def python_value(value: Any) -> Any:
+    """Return a NumPy scalar as a Python value, and anything else unchanged; NumPy need not be imported."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
 def whole(name: str, value: Any) -> Any:
     """Return the argument `name` as a Python integer; a boolean or a float is returned unchanged.
 

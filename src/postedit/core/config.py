@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from postedit.core.arguments import python_value
 from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.files import load_text, reason_of
 
@@ -23,12 +23,8 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def __init__(self, /, **values: Any) -> None:
-        plain = {
-            name: int(one) if isinstance(one, Integral) and type(one) is not bool else one
-            for name, one in values.items()
-        }
         try:
-            super().__init__(**plain)
+            super().__init__(**{name: python_value(value) for name, value in values.items()})
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 

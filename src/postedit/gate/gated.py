@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 from postedit.core.arguments import check_kind
@@ -31,10 +30,10 @@ class Gated(EditorWrapper[Editor]):
         """
         check_kind("editor", editor, Editor, "an Editor, such as PostEditor.load(folder)")
         check_kind("gate", gate, Gate | None, 'a Gate, such as Gate.load("gate.json")')
-        if not isinstance(min_confidence, Real) or not 0.0 <= min_confidence <= 1.0:
+        if not isinstance(min_confidence, float | int) or not 0.0 <= min_confidence <= 1.0:
             raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence!r}")
         super().__init__(editor)
-        self.gate, self.min_confidence = gate, float(min_confidence)
+        self.gate, self.min_confidence = gate, min_confidence
 
     @property
     def abilities(self) -> Abilities:

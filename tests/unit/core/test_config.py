@@ -65,8 +65,9 @@ def test_an_integer_does_for_a_real_number_and_nothing_else_is_converted() -> No
     assert len(lines({"steps": True})) == 1
 
 
-def test_whole_numbers_of_numpy_become_python_ones() -> None:
-    assert type(SearchConfig(beam=np.int64(4)).beam) is int  # type: ignore[arg-type]
+def test_numbers_of_numpy_become_python_ones() -> None:
+    found = SearchConfig(beam=np.int64(4), edit_cost=np.float32(0.5), no_unk=np.True_)  # type: ignore[arg-type]
+    assert [type(one) for one in (found.beam, found.edit_cost, found.no_unk)] == [int, float, bool]
     with pytest.raises(DataError, match="beam: must be a whole number"):
         SearchConfig(beam=True)
 
