@@ -13,6 +13,7 @@ from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
+from postedit.core.arguments import check_kind
 from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError
@@ -75,8 +76,7 @@ def load_learning(
     """
     if learn not in get_args(Learning):
         raise DataError(f"learn must be {', '.join(get_args(Learning))}, not {learn!r:.80}")
-    if not isinstance(config, LearningConfig | None):
-        raise DataError(f"config must be a LearningConfig(...), not {config!r:.80}")
+    check_kind("config", config, LearningConfig | None, "a LearningConfig(...)")
     if memory is None or isinstance(memory, str | Path):
         raise DataError(f"memory must be a CorrectionMemory(PATH), not {memory!r:.80}")
     if not isinstance(project, str) or not isinstance(author, str):

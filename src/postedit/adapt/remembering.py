@@ -4,6 +4,7 @@ A job that runs in several processes, or is resumed, needs the same editor every
 keeps to the position that the memory had when the job began.
 """
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -30,6 +31,8 @@ class Learner(Protocol):
 
 class Remembering(EditorWrapper[Editor]):
     """An editor that keeps what it learns in a memory, and follows what others add there.
+
+    Threads that use it at the same time take turns, because learning changes what editing reads.
 
     Args:
         inner: editor whose outputs depend on `learner`.
@@ -61,6 +64,7 @@ class Remembering(EditorWrapper[Editor]):
         self._learner, self._options, self._fixed = learner, options or {}, position
         self._project, self._author = project, author
         self._learnt = MemoryPosition(self.position.edition, 0)
+        self._turn = threading.RLock()
 
     @property
     def abilities(self) -> Abilities:
@@ -111,16 +115,18 @@ class Remembering(EditorWrapper[Editor]):
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         """Return one correction per segment, after learning the new entries of the memory."""
-        self.follow()
-        results = self.inner.edit_segments(segments, search, evidence=evidence)
+        with self._turn:
+            self.follow()
+            results = self.inner.edit_segments(segments, search, evidence=evidence)
         return self._with_texts(results) if evidence else results
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         """Return the scores of given outputs, after learning the new entries of the memory."""
-        self.follow()
-        return self.inner.score_segments(segments, outputs, evidence=evidence)
+        with self._turn:
+            self.follow()
+            return self.inner.score_segments(segments, outputs, evidence=evidence)
 
     def learn(self, src: str, mt: str, pe: str) -> int:
         """Add a correction to the memory, learn from it, and return its number there.
@@ -151,17 +157,18 @@ class Remembering(EditorWrapper[Editor]):
 
     def follow(self) -> None:
         """Learn the entries that are new; start again from none if some were deleted or a backup was restored."""
-        while (position := self.position) != self._learnt:  # it may change while entries are learnt
-            if position.edition != self._learnt.edition or self._is_replaced(position, self._learnt):
-                self._learner.forget_all()
-                self._learnt = MemoryPosition(position.edition, 0)
-            try:
-                self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
-            except BaseException:  # some of them may have been learnt already
-                self._learner.forget_all()
-                self._learnt = MemoryPosition(position.edition, 0)
-                raise
-            self._learnt = position
+        with self._turn:
+            while (position := self.position) != self._learnt:  # it may change while entries are learnt
+                if position.edition != self._learnt.edition or self._is_replaced(position, self._learnt):
+                    self._learner.forget_all()
+                    self._learnt = MemoryPosition(position.edition, 0)
+                try:
+                    self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
+                except BaseException:  # some of them may have been learnt already
+                    self._learner.forget_all()
+                    self._learnt = MemoryPosition(position.edition, 0)
+                    raise
+                self._learnt = position
 
     def _is_replaced(self, found: MemoryPosition, known: MemoryPosition) -> bool:
         """Return whether a backup of the memory has been restored since a known position of the same edition."""

@@ -63,9 +63,24 @@ def path_of(name: str, given: Any) -> Path:
     return Path(given)
 
 
+def check_kind(name: str, given: Any, kind: Any, example: str) -> None:
+    """Check that the argument `name` is an instance of `kind` (a class, or a union of classes), such as `example`.
+
+    Raises:
+        DataError: if it is not.
+    """
+    if not isinstance(given, kind):
+        raise DataError(f"{name} must be {example}, not {given!r:.80}")
+
+
 def is_list(given: Any) -> bool:
     """Return whether an argument is a list or similar, such as a tuple or a NumPy array, but not text."""
     return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set)
+
+
+def python_value(value: Any) -> Any:
+    """Return a NumPy scalar as a Python value, and anything else unchanged; NumPy need not be imported."""
+    return value.item() if getattr(value, "shape", None) == () else value
 
 
 def whole(name: str, value: Any) -> Any:

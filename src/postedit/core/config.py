@@ -8,6 +8,7 @@ from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from postedit.core.arguments import python_value
 from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.files import load_text, reason_of
 
@@ -23,7 +24,7 @@ class Config(BaseModel):
 
     def __init__(self, /, **values: Any) -> None:
         try:
-            super().__init__(**values)
+            super().__init__(**{name: python_value(value) for name, value in values.items()})
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 

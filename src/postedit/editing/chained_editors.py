@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from postedit.core.arguments import check_kind
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -30,10 +31,12 @@ def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
     `name` is what the editors form together, such as "a chain", for error messages.
 
     Raises:
-        DataError: if the editors are for different languages, or there are none.
+        DataError: if the editors are for different languages, one of them is not an editor, or there are none.
     """
     if not editors:
         raise DataError(f"{name} needs at least one editor, and there is none")
+    for editor in editors:
+        check_kind(f"each editor of {name}", editor, Editor, "an Editor, such as PostEditor.load(folder)")
     pair: list[str] = []
     for codes in zip(*(editor.abilities.languages for editor in editors), strict=True):
         said = list(dict.fromkeys(filter(None, codes)))
@@ -59,7 +62,7 @@ class Chain(SavedEditor):
         """Put `second` behind `first`; `sources` holds the folder that both were loaded from, if any.
 
         Raises:
-            DataError: if their languages differ.
+            DataError: if their languages differ, or one of them is not an editor.
         """
         self._pair = common_pair([first, second], "a chain")
         self.first, self.second, self.search, self.sources = first, second, first.search, sources

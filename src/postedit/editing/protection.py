@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import accumulate, repeat
 from typing import Any, Final, Literal
 
+from postedit.core.arguments import check_kind
 from postedit.core.editor import (
     Constraints,
     Detail,
@@ -64,8 +65,10 @@ class Protected(EditorWrapper[Editor]):
         """Protect spans of these kinds, and the terms of a glossary, in the outputs of `editor`.
 
         Raises:
-            DataError: if one of `kinds` is unknown.
+            DataError: if `editor` is not an editor, one of `kinds` is unknown, or `glossary` is not a glossary.
         """
+        check_kind("editor", editor, Editor, "an Editor, such as PostEditor.load(folder)")
+        check_kind("glossary", glossary, Glossary | None, 'a Glossary, such as Glossary.read("terms.tsv")')
         super().__init__(editor)
         self.kinds, self.glossary = frozenset(kinds), glossary
         if isinstance(kinds, str) or not self.kinds <= frozenset(KINDS):

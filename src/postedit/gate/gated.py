@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from postedit.core.arguments import check_kind
 from postedit.core.editor import Abilities, Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -25,10 +26,10 @@ class Gated(EditorWrapper[Editor]):
                 with a gate, the probability of making mt better, of which the gate may require more.
 
         Raises:
-            DataError: if `editor` is not an editor, or `min_confidence` is not a probability.
+            DataError: if `editor` is not an editor, `gate` not a gate, or `min_confidence` not a probability.
         """
-        if not isinstance(editor, Editor):
-            raise DataError(f"editor must be an Editor, such as PostEditor.load(folder), not {editor!r:.80}")
+        check_kind("editor", editor, Editor, "an Editor, such as PostEditor.load(folder)")
+        check_kind("gate", gate, Gate | None, 'a Gate, such as Gate.load("gate.json")')
         if not isinstance(min_confidence, float | int) or not 0.0 <= min_confidence <= 1.0:
             raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence!r}")
         super().__init__(editor)

@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 
 from rich.console import Console
 
+from postedit.core.arguments import check_kind, path_of
 from postedit.core.editor import EVENTS, Edit, Editor, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
@@ -196,11 +197,14 @@ def edit_file(
         What happened to the units.
 
     Raises:
-        DataError: if the file is broken, has no known format or other languages than the editor, or the editor returns
-            a correction without its edits.
+        DataError: if the file is broken, has no known format or other languages than the editor, the editor returns a
+            correction without its edits, or an argument has a wrong type.
         OutputError: if the copy cannot be written.
     """
-    path, out, quiet, config = Path(path), Path(out), Console(quiet=True), config or FilesConfig()
+    check_kind("editor", editor, Editor, "an Editor, such as PostEditor.load(folder)")
+    check_kind("config", config, FilesConfig | None, "a FilesConfig, such as FilesConfig(translate=True)")
+    path, out, quiet = path_of("path", path), path_of("out", out), Console(quiet=True)
+    config = config or FilesConfig()
     if path.is_dir():
         raise DataError(f"{path}: is a folder; give a file of it")
     if config.translate and editor.abilities.needs_mt:

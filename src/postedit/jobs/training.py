@@ -32,6 +32,7 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
+from postedit.core.arguments import check_kind, path_of
 from postedit.core.checksums import record_folder
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
@@ -114,12 +115,14 @@ def train(
     Raises:
         RecipeError: if the run to resume had another recipe (only the length of training, what is written, and
             `[search]` may change), or if the processes of the run have different recipes.
-        DataError: if the data cannot be used, or has changed since the run to resume was started.
+        DataError: if the data cannot be used, or has changed since the run to resume was started; or if `recipe` is not
+            a recipe, or `folder` not a path.
         OutputError: if the folder holds another run or cannot be written, or the disk is full.
         TrainingError: if the loss is not a number, or another process of the run ends.
         KeyboardInterrupt: after Ctrl-C, once a checkpoint has been written.
     """
-    folder = Path(folder)
+    check_kind("recipe", recipe, Recipe, 'a Recipe, such as load_recipe("recipe.toml")')
+    folder = path_of("folder", folder)
     console = Console(stderr=True, markup=False) if console is None else console
     processes = _processes()
     main = processes.is_main_process

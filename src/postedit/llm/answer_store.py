@@ -44,6 +44,7 @@ INSERT INTO costs SELECT run, total(cost) FROM requests WHERE NOT EXISTS (SELECT
 COMMIT;
 """
 _VERSION: Final = 1
+_TABLES: Final = frozenset({"answers", "reused", "requests"})  # of every store; other databases are not touched
 _WAIT: Final = 60.0  # seconds to wait while another process writes
 _OPENING: Final = 10.0  # seconds to wait while other processes open a new file
 _PAUSE: Final = 0.02  # seconds between attempts
@@ -129,6 +130,9 @@ class AnswerStore:
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
+            tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and not tables >= _TABLES:
+                raise OutputError(f"{self.path}: is a database of something else; name another file by llm.cache")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # data that a killed process has written survives
             self._database.executescript(_SCHEMA)

@@ -86,7 +86,7 @@ class LlmEditor(Editor):
 
     Several threads may use one editor at a time. They share its budget, its limits per minute and its answers;
     `llm.concurrency` applies to each call, and an answer that two threads need at the same moment is paid for twice.
-    An editor that follows a memory (see `load_llm`) must be used by one thread at a time.
+    With a memory (see `load_llm`), they take turns.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from postedit.core.arguments import texts_of
+from postedit.core.arguments import python_value, texts_of
 from postedit.core.editor import Edit, Fallback, segments_of
 from postedit.core.errors import DataError, PosteditError, library
 
@@ -116,6 +116,8 @@ class Client:
             self._http: Any = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
         except httpx.InvalidURL as error:
             raise DataError(f"address {address!r:.80} cannot be read: {error}") from None
+        if self._http.base_url.scheme not in ("http", "https"):
+            raise DataError(f'address must begin with "http://" or "https://", not {address!r:.80}')
         self._patience = patience
 
     def __enter__(self) -> Self:
@@ -269,8 +271,7 @@ def _plain(value: Any, where: str = "") -> Any:
     Raises:
         DataError: if a value has no such form, such as a text with lone surrogates; the message names the first.
     """
-    if getattr(value, "shape", None) == ():  # a NumPy scalar, recognised without importing NumPy
-        value = value.item()
+    value = python_value(value)
     if isinstance(value, Mapping):
         return {name: _plain(one, f"{where}.{name}" if where else name) for name, one in value.items()}
     if isinstance(value, list):

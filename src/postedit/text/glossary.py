@@ -113,8 +113,16 @@ class Glossary:
         )
 
     @classmethod
-    def read(cls, path: Path, languages: tuple[str, str] | None = None) -> "Glossary":
-        """Read a glossary file; see `text.glossary_files`."""
+    def read(cls, path: str | Path, languages: tuple[str, str] | None = None) -> "Glossary":
+        """Read a glossary from a table (.csv, .tsv) or TBX file.
+
+        Args:
+            path: the path of the file.
+            languages: the source and target language to read from TBX; needed only if the file has more than two.
+
+        Raises:
+            DataError: if the file cannot be read, or a line is wrong; the message names the file, line and fault.
+        """
         from postedit.text.glossary_files import read_entries
 
         return cls(read_entries(path, languages))

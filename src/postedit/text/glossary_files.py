@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from xml.parsers import expat
 
+from postedit.core.arguments import path_of
 from postedit.core.errors import DataError, nearest, nearest_path
 from postedit.core.files import reason_of
 from postedit.text.glossary import GlossaryEntry
@@ -30,7 +31,7 @@ _LANGUAGES: Final = ("langSet", "langSec")
 _TERMS: Final = ("tig", "ntig", "termSec")
 
 
-def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[GlossaryEntry]:
+def read_entries(path: str | Path, languages: tuple[str, str] | None = None) -> list[GlossaryEntry]:
     """Return the entries of a glossary file.
 
     `languages` are the source and target language to read from TBX, which need not be given if the file has only two.
@@ -38,6 +39,7 @@ def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[G
     Raises:
         DataError: if the file cannot be read, or a line is wrong; the message names the file, line and fault.
     """
+    path = path_of("path", path)
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= _LARGEST else b""

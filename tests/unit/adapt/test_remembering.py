@@ -1,7 +1,10 @@
 """An editor that follows a memory, or keeps to a position of it; its changing part is a table of whole segments."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +101,35 @@ def test_entries_that_come_while_others_are_learnt_count(memory: CorrectionMemor
 
     table.learn_entries = slowly  # type: ignore[method-assign]
     assert texts(editor) == ["b", "e", "y"]
+
+
+def test_threads_take_turns(memory: CorrectionMemory) -> None:
+    table, editor = remembering(memory)
+    at_work: list[str] = []
+
+    def alone(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*given: Any, **options: Any) -> Any:
+            at_work.append(call.__name__)
+            time.sleep(0.02)
+            assert at_work == [call.__name__]
+            try:
+                return call(*given, **options)
+            finally:
+                at_work.clear()
+
+        return called
+
+    for name in ("learn_entries", "edit_segments", "score_segments"):
+        setattr(table, name, alone(getattr(table, name)))
+
+    def work(name: str) -> list[str]:
+        editor.learn("a", name, f"{name} y")
+        editor.score(["a"], [name], [name])
+        return [one.text for one in editor.edit(["a"], [name])]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(work, "uvwx")) == [["u y"], ["v y"], ["w y"], ["x y"]]
+    assert sorted(number for call in table.calls for number in call) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_backup_of_the_memory_that_is_put_back_is_followed(memory: CorrectionMemory, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, PosteditError, RecipeError
+from postedit.core.search_config import SearchConfig
 
 
 class Layer(Config):
@@ -61,6 +63,13 @@ def test_an_integer_does_for_a_real_number_and_nothing_else_is_converted() -> No
     assert len(lines({"steps": "2", "dropout": "0.1"})) == 2
     assert len(lines({"steps": 2.0})) == 1
     assert len(lines({"steps": True})) == 1
+
+
+def test_numbers_of_numpy_become_python_ones() -> None:
+    found = SearchConfig(beam=np.int64(4), edit_cost=np.float32(0.5), no_unk=np.True_)  # type: ignore[arg-type]
+    assert [type(one) for one in (found.beam, found.edit_cost, found.no_unk)] == [int, float, bool]
+    with pytest.raises(DataError, match="beam: must be a whole number"):
+        SearchConfig(beam=True)
 
 
 def test_all_problems_are_reported_with_found_and_allowed_values() -> None:

@@ -25,10 +25,13 @@ from postedit.evaluate.scores import score_systems
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated
 from postedit.gate.calibrate import GateOptions
+from postedit.jobs.corrected_files import edit_file
 from postedit.jobs.editing import Window, edit_records, edit_window
 from postedit.jobs.explanation import explain
 from postedit.jobs.gating import judge_lines, make_gate
+from postedit.jobs.training import train
 from postedit.search import Sampling
+from postedit.text.glossary import Glossary
 
 TABLE = {"verknüpfen": "verbinden", "Fehler": "Irrtum"}
 """The first replacement is always right in the texts below, the second always wrong."""
@@ -183,7 +186,19 @@ def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
         (lambda editor: Protected(editor, "number"), "kinds of spans must be some of number, unit, .* as a list"),
         (lambda editor: Protected(editor, ["numbers"]), "kinds of spans must be some of number, unit"),
         (lambda editor: Iterated(editor, "2"), "passes must be a whole number of at least 1"),
+        (lambda _: Protected("en-de"), "editor must be an Editor, .* not 'en-de'"),
+        (lambda editor: Protected(editor, glossary="terms.tsv"), "glossary must be a Glossary, .* not 'terms.tsv'"),
+        (lambda editor: Chain(editor, "en-de"), "each editor of a chain must be an Editor, .* not 'en-de'"),
+        (lambda editor: Gated(editor, "gate.json"), r"gate must be a Gate, such as Gate.load.*, not .gate.json"),
         (lambda editor: Gated(editor, None, "0.5"), "min_confidence must be a probability"),
+        (lambda editor: edit_file("en-de", "a.xliff", "b.xliff"), "editor must be an Editor, .* not 'en-de'"),
+        (lambda editor: edit_file(editor, None, "b.xliff"), "path must be a path, .* not None"),
+        (
+            lambda editor: edit_file(editor, "a.xliff", "b.xliff", config={"notes": True}),
+            "config must be a FilesConfig",
+        ),
+        (lambda _: train("recipe.toml", "run"), "recipe must be a Recipe, such as load_recipe"),
+        (lambda _: Glossary.read(None), "path must be a path, .* not None"),
         (lambda _: PostEditor.load(["en-fr"]), "several as further arguments"),
         (lambda _: Correction(None, "b", "c"), "a correction needs src as text, not None"),
         (lambda _: Constraints(prefix=3), "prefix must be text, not 3"),

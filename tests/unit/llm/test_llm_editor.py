@@ -199,6 +199,16 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         AnswerStore(path, "run", "m")
 
 
+def test_a_database_of_something_else_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "memory.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE requests (number INTEGER)")
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="is a database of something else"):
+        AnswerStore(path, "run", "m")
+    assert path.read_bytes() == before
+
+
 def test_a_full_disk_is_named_and_harms_nothing(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "answers", "run", "m") as store:
         store._database.execute("PRAGMA max_page_count=12")

@@ -95,6 +95,8 @@ def test_numbers_of_numpy_are_sent(service: RunningService) -> None:
     [
         ({"address": None}, "address must be text"),
         ({"address": "http://[::1"}, "address 'http://.::1' cannot be read"),
+        ({"address": "127.0.0.1:8080"}, "address must begin with .http://. or .https://., not '127.0.0.1:8080'"),
+        ({"address": "localhost:8080"}, "address must begin with .http://. or .https://., not 'localhost:8080'"),
         ({"address": "http://127.0.0.1:9", "key": "ü"}, "key must be text of printable characters of ASCII"),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_spelling_belongs_to_the_entry_that_has_it() -> None:
 def test_a_term_in_another_case_can_be_forbidden(tmp_path: Path, term: str, forbidden: str) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text(f"source\ttarget\tforbidden\nnet\t{term}\t{forbidden}\n")
-    rule = TermRule(Glossary.read(path).find("the net"), "das Netz")
+    rule = TermRule(Glossary.read(str(path)).find("the net"), "das Netz")
     assert (rule.broken(f"das {term}"), rule.wishes(f"das {term}")) == ([], ([], []))
     assert rule.broken(f"das {forbidden}") == [Value("forbidden term", forbidden)]
     assert rule.swapped(f"das {forbidden}") == f"das {term}"
