@@ -189,12 +189,17 @@ def main() -> None:
     """Run the command line."""
     if os.environ.get("RANK", "0") == "0":  # only the first process of a distributed run prints messages
         show_log("postedit.compiled", "postedit.editing.loading", "postedit.llm.llm_editor")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup makes the command ignore SIGHUP
-            signal.signal(number, signal.default_int_handler)
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handled = [one for one in signals if signal.getsignal(one) is not signal.SIG_IGN]  # nohup ignores SIGHUP
+    for number in handled:
+        signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         sys.stdout.reconfigure(errors="backslashreplace")  # tables show words that some encodings lack
-    app()
+    try:
+        app()
+    finally:
+        for number in handled:  # all work is saved, and a traceback of the exit would tell nothing
+            signal.signal(number, signal.SIG_DFL)
 
 
 def report_error(message: str) -> None:

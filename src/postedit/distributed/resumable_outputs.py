@@ -12,7 +12,8 @@ from typing import IO, Any, Final
 from postedit.core.checksums import damaged_files, read_checksums, record_checksums
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
-from postedit.data.resumable_file import lock_output, unlock_output
+from postedit.core.output_paths import is_stream, link_target
+from postedit.data.resumable_file import beside, lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
 
 SAVE_SECONDS: Final = 2.0
@@ -45,13 +46,17 @@ class OutputFiles:
     @property
     def all(self) -> list[Path]:
         """All files that exist during a run or after it."""
-        sides = [self.named(name) for side in self.sides for name in (side, f"{side}.partial")]
+        sides = [path for side in self.sides for path in (self.named(side), self.partial(side))]
         extras = map(self.named, self.extras)
         return [*sides, *extras, self.manifest, self.checksums, self.journal, self.named("lock")]
 
     def named(self, name: str) -> Path:
         """Return PREFIX.NAME."""
         return self.prefix.with_name(f"{self.prefix.name}.{name}")
+
+    def partial(self, side: str) -> Path:
+        """Return the unfinished file of a side: PREFIX.SIDE.partial, or beside the target if PREFIX.SIDE is a link."""
+        return beside(self.named(side), ".partial")
 
     def whole(self) -> bool:
         """Return whether all finished files match their recorded digests, so that they are from the same run."""
@@ -69,6 +74,9 @@ class OutputFiles:
         """
         for name in (*self.sides, *self.extras, "json", "sha256"):
             check_writable(self.named(name))
+        if streams := [str(path) for side in self.sides if is_stream(path := self.named(side))]:
+            problem = "is a device or a pipe, which keeps no lines"
+            raise OutputError(f"{', '.join(streams)}: {problem}; remove it, or choose another prefix of the output")
         if self.named("lock").exists():
             lock_output(self.prefix).release()
         if not resume and self.journal.exists():
@@ -135,7 +143,7 @@ class ResumableOutputs:
         before = self.done
         assert chunk.number == before.chunks, "chunks come in order"
         for side, file in self._open_files.items():
-            with explain_os_errors(self._partial(side)):
+            with explain_os_errors(self._files.partial(side)):
                 rest = memoryview(chunk.sides[side])
                 while rest:
                     rest = rest[file.write(rest) :]
@@ -155,10 +163,10 @@ class ResumableOutputs:
         self.save()
         self._close_files()
         for side in self.done.lengths:
-            partial, final = self._partial(side), self._files.named(side)
+            partial, final = self._files.partial(side), self._files.named(side)
             with explain_os_errors(final):
                 if partial.exists():  # otherwise it was renamed before an interruption
-                    partial.replace(final)
+                    partial.replace(link_target(final))
         for name, text in (extras or {}).items():
             with atomic_write(self._files.named(name)) as file:
                 file.write(text)
@@ -174,7 +182,7 @@ class ResumableOutputs:
     def discard(self) -> None:
         """Delete the unfinished files and the journal."""
         self._close_files()
-        for path in (*map(self._partial, self.done.lengths), self._files.journal):
+        for path in (*map(self._files.partial, self.done.lengths), self._files.journal):
             with explain_os_errors(path):
                 path.unlink(missing_ok=True)
         unlock_output(self._lock)
@@ -193,18 +201,15 @@ class ResumableOutputs:
         """Flush the files to disk, then record their lengths in the journal."""
         for side, file in self._open_files.items():
             if not file.closed:
-                with explain_os_errors(self._partial(side)):
+                with explain_os_errors(self._files.partial(side)):
                     os.fsync(file.fileno())
         with atomic_write(self._files.journal) as journal:
             json.dump({"job": self._settings, **asdict(self.done)}, journal, indent=2, ensure_ascii=False)
         self.saved, self._saved_at = self.done, time.monotonic()
 
-    def _partial(self, side: str) -> Path:
-        return self._files.named(f"{side}.partial")
-
     def _open(self, side: str) -> IO[bytes]:
         """Open a file at the end of its last finished chunk."""
-        path, length = self._partial(side), self.done.lengths[side]
+        path, length = self._files.partial(side), self.done.lengths[side]
         with explain_os_errors(path):
             # Unbuffered, so that closing it after a failed write has nothing left to write.
             file = path.open("r+b" if path.exists() else "w+b", buffering=0)

@@ -122,21 +122,22 @@ def evaluate_systems(
     named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
     check_lengths(len(test.pe), systems)
     tallies = [_Tally.empty(test) for _ in named]
-    done = 0 if saved is None else _load(saved, tallies)
+    done, adding = 0 if saved is None else _load(saved, tallies), False
     labels = test.labels
     parts = (_Part.of(named, first, test, labels) for first in range(done, len(test.pe), PART))
     progress(done * len(named))
     try:
         with closing(executor.map(same_in_all(_Part.count), parts)) as counted:
             for found in counted:
-                first, done = done, min(done + PART, len(test.pe))
+                first, done, adding = done, min(done + PART, len(test.pe)), True
                 for tally, one in zip(tallies, found, strict=True):
                     tally.add(one, first, len(test.pe))
+                adding = False
                 progress(done * len(named))
                 if saved is not None and saved.is_due():
                     _save(saved, tallies, done)
     except BaseException:
-        if saved is not None and saved.is_saved:
+        if saved is not None and saved.is_saved and not adding:  # tallies may disagree after an interrupted addition
             with suppress(OutputError):  # if this fails, the counts that were saved last remain
                 _save(saved, tallies, done)
         raise

@@ -1,5 +1,6 @@
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -163,6 +164,22 @@ command.main()
         ["bash", "-c", script, sys.executable, code], text=True, capture_output=True, timeout=180, check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (1, "line\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_impatient_second_interruption_shows_no_traceback(number: signal.Signals) -> None:
+    code = f"""
+import atexit, os, sys
+from postedit.cli import main as command
+atexit.register(os.kill, os.getpid(), {number})
+@command.app.command()
+def work() -> None:
+    os.kill(os.getpid(), {number})
+sys.argv = ["postedit", "work"]
+command.main()
+"""
+    result = python(code)
+    assert (result.returncode, result.stderr) == (-number, "interrupted\n")
 
 
 def test_a_full_disk_behind_stdout_is_reported() -> None:

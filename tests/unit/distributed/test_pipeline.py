@@ -200,6 +200,26 @@ def test_workers_end_with_a_first_process_that_is_killed(tmp_path: Path) -> None
         time.sleep(0.05)
 
 
+def test_links_stay_links_and_their_targets_are_written(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    for side in SIDES:
+        (tmp_path / f"out.{side}").symlink_to(tmp_path / "disk" / side)
+    todo = job(tmp_path, list("abc"), 1)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", StopsAt(1, Stopped), save_seconds=0.0)
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {f"{side}.partial" for side in SIDES}
+    assert_resumed_equals_whole(todo, tmp_path)
+    assert all((tmp_path / f"out.{side}").is_symlink() for side in SIDES)
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == set(SIDES)
+
+
+def test_links_to_devices_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "out.mt").symlink_to(os.devnull)
+    with pytest.raises(OutputError, match=r"out\.mt: is a device or a pipe"):
+        run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor())
+    assert (tmp_path / "out.mt").is_symlink()
+
+
 def test_interruption_says_how_to_go_on(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt, match=r"stopped after 6 of 9 lines, kept in .*out.*--resume to continue"):
         run(job(tmp_path, list("abcdefghi"), 3), tmp_path / "out", StopsAt(2, KeyboardInterrupt))

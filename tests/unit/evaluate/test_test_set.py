@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate import analyses, significance
 from postedit.evaluate.table import to_csv
-from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
+from postedit.evaluate.test_set import EvaluatedSystem, TestSet, _Tally, evaluate_systems
 
 PE = [f"the {word} house number {row} is {word}" for row, word in enumerate(["old", "new", "red", "big"] * 6)]
 MT = [line.replace("old", "new") for line in PE]
@@ -62,6 +62,22 @@ def test_counted_parts_are_not_counted_again(tmp_path: Path) -> None:
     anew = Interrupted()
     assert tables(evaluated(anew, SavedArrays(path, {}))) == expected
     assert anew.parts == 5
+
+
+def test_a_part_added_to_some_systems_alone_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, path, add, added = tables(evaluated(Interrupted())), tmp_path / "out.partial", _Tally.add, list[int]()
+
+    def interrupted(tally: _Tally, *part: Any) -> None:
+        if len(added) == 7:  # the second of three systems, in the third part
+            raise KeyboardInterrupt
+        added.append(1)
+        add(tally, *part)
+
+    monkeypatch.setattr(_Tally, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(Interrupted(), SavedArrays(path, {}, seconds=0))
+    monkeypatch.setattr(_Tally, "add", add)
+    assert tables(evaluated(Interrupted(), SavedArrays(path, {}, resume=True))) == expected
 
 
 def test_work_of_a_moment_is_not_saved(tmp_path: Path) -> None:
