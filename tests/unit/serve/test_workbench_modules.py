@@ -519,6 +519,21 @@ CARD = """const { SegmentCard } = await import(`${base}/editor/segment_card.js`)
 """`shown` opens a segment, and returns the texts of some elements of its card."""
 
 
+def test_the_language_and_not_the_first_letter_decides_on_direction(page: Any) -> None:
+    body = """rows.set(2, { ...rows.get(2), src: "هاتف", mt: "WhatsApp افتح", proposal: null });
+      await shown(2, ".field"); const texts = [".source", ".segment dd > .text", ".field"];
+      return texts.map((one) => [document.querySelector(one).lang, document.querySelector(one).dir]);"""
+    card = CARD.replace('["en", "de"]', "LANGUAGES")
+    for languages, dirs in (
+        (["en", "he_IL"], ["ltr", "rtl"]),
+        (["fa", "zh-TW"], ["rtl", "ltr"]),
+        (["", "-"], ["auto"] * 2),
+    ):
+        found = page.evaluate(EDITING % (card.replace("LANGUAGES", json.dumps(languages)) % body))
+        source, target = ([*pair] for pair in zip(languages, dirs, strict=True))
+        assert found == [source, target, target]
+
+
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     def codes(*labels: str) -> list[dict[str, Any]]:
         kinds = {False: "open", True: "close"}

@@ -4,7 +4,7 @@ import { requestTagged } from "../data/api.js";
 import { KeptDraft } from "../data/browser_storage.js";
 import { hasUnsaved, leave, leaving } from "../data/router.js";
 import { user } from "../data/session.js";
-import { useLoaded, Waiting } from "../ui/controls.js";
+import { inLanguage, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -147,8 +147,8 @@ function TermTable({ rows, columns: { term, translation }, project, mayWrite, on
   const set = (index, side) => (event) => change(draft.map((row, other) => (other === index ? withCell(row, side, event.target.value) : row)));
   return html`<table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
     <tbody>${draft.map((row, index) => html`<tr key=${index}>
-      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" readonly=${!mayWrite} value=${row[term] ?? ""} onInput=${set(index, term)} /></td>
-      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" readonly=${!mayWrite} value=${row[translation] ?? ""} onInput=${set(index, translation)} /></td>
+      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} ...${inLanguage(project.source_language)} readonly=${!mayWrite} value=${row[term] ?? ""} onInput=${set(index, term)} /></td>
+      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} ...${inLanguage(project.target_language)} readonly=${!mayWrite} value=${row[translation] ?? ""} onInput=${set(index, translation)} /></td>
       <td>${mayWrite && html`<button type="button" class="quiet" aria-label=${t.glossary.remove(row[term] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button>`}</td></tr>`)}</tbody></table>
     ${mayWrite && html`<button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`}`;
 }

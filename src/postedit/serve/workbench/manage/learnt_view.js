@@ -1,7 +1,7 @@
 /** The corrections that a project has learnt, with authors; they can be undone, imported and exported. */
 import { html, useEffect, useState } from "../lib.js";
 import { get, post, request, withQuery } from "../data/api.js";
-import { Time } from "../ui/controls.js";
+import { inLanguage, Time } from "../ui/controls.js";
 import { difference } from "../ui/difference.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -52,8 +52,8 @@ export function LearntView({ project }) {
 function Correction({ row, project, onUndo }) {
   const mt = row.mt ?? "";
   return html`<li class=${row.undone ? "card undone" : "card"}>
-    <p class="soft" lang=${project.source_language} dir="auto">${row.src}</p>
-    <p class="text" lang=${project.target_language} dir="auto">${difference(mt, row.pe)}</p>
+    <p class="soft" ...${inLanguage(project.source_language)}>${row.src}</p>
+    <p class="text" ...${inLanguage(project.target_language)}>${difference(mt, row.pe)}</p>
     <p class="soft foot"><span>${mt === row.pe && `${t.learnt.kept} · `}${t.learnt.by} <bdi>${row.author || "–"}</bdi></span> <${Time} value=${row.made} /> <span><bdi>${row.file}</bdi> ${row.unit && html`<bdi>${row.unit}</bdi>`}</span>
       <span class="grow"></span>
       ${row.undone ? html`<span class="badge">${t.learnt.undone}</span>` : onUndo && html`<button type="button" class="quiet" aria-label=${t.learnt.undoName(row.number)} onClick=${onUndo}>${t.learnt.undo}</button>`}</p>

@@ -66,6 +66,21 @@ export function focusHeading(frames = FRAMES) {
   } else requestAnimationFrame(() => focusHeading(frames - 1));
 }
 
+/**
+ * Return the attributes of a text in a language. Its first letter does not decide on the direction, since texts in
+ * Arabic or Hebrew may begin with a Latin name. @param {string} language
+ */
+export const inLanguage = (language) => ({ lang: language, dir: directionOf(language) });
+
+function directionOf(language) {
+  try {
+    const locale = new Intl.Locale(language.replaceAll("_", "-"));
+    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
+  } catch {
+    return "auto"; // browsers do not know the language
+  }
+}
+
 /** A date and time. @param {{value: string | null}} props */
 export function Time({ value }) {
   return value ? html`<time datetime=${value}>${format.moment(value)}</time>` : null;
