@@ -745,10 +745,11 @@ def test_uploads_go_two_at_a_time(page: Any) -> None:
       const wait = () => new Promise((resolve) => setTimeout(resolve, 10));
       const files = ["a", "b", "c", "d"].map((name) => new File(["x"], name));
       addUploads("p", files.slice(0, 3), () => {}); addUploads("p", files.slice(3), () => {}); await wait();
+      const isHeld = () => !dispatchEvent(new Event("beforeunload", { cancelable: true })), held = isHeld();
       const before = sent.length; sent[0].answer(202); sent[1].answer(422); await wait(); const after = sent.length;
       sent[2].answer(202); sent[3].answer(202); await wait(); globalThis.XMLHttpRequest = own;
-      return [before, after, uploads.value.map((one) => [one.name, one.problem])]; }"""
-    assert page.evaluate(body) == [2, 4, [["b", "no"]]]
+      return [before, after, held, isHeld(), uploads.value.map((one) => [one.name, one.problem])]; }"""
+    assert page.evaluate(body) == [2, 4, True, False, [["b", "no"]]]
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ const AT_ONCE = 2;
 /** Uploads that are in progress, wait, or were refused. @type {import("../lib.js").Signal<Upload[]>} */
 export const uploads = signal([]);
 
+addEventListener("beforeunload", (event) => { if (uploads.value.some((one) => !one.problem)) event.preventDefault(); });
+
 const waiting = [];
 let sending = 0, count = 0;
 

@@ -65,17 +65,28 @@ const shareOf = (job) => (job.total ? job.done / job.total : 0);
 function DropZone({ onFiles }) {
   const [isOver, setOver] = useState(false);
   const input = useRef(null);
-  const onDrop = (event) => {
-    event.preventDefault();
-    setOver(false);
-    onFiles(Array.from(event.dataTransfer.files));
-  };
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => { // the whole page takes files, as the browser would leave it to show one that misses the zone
+    const listening = new AbortController();
+    const on = (name, handler) => addEventListener(name, (event) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      handler(event);
+    }, { signal: listening.signal });
+    on("dragover", () => setOver(true));
+    on("dragleave", (event) => { if (!event.relatedTarget) setOver(false); });
+    on("drop", (event) => {
+      setOver(false);
+      latest.current(Array.from(event.dataTransfer.files));
+    });
+    return () => listening.abort();
+  }, []);
   const choose = (event) => {
     onFiles(Array.from(event.target.files));
     input.current.value = "";
   };
-  return html`<div class=${isOver ? "drop over" : "drop"} onDrop=${onDrop} onDragLeave=${() => setOver(false)}
-    onDragOver=${(event) => { event.preventDefault(); setOver(true); }}>
+  return html`<div class=${isOver ? "drop over" : "drop"}>
     <input ref=${input} id="upload" class="unseen" type="file" multiple accept=".xlf,.xliff,.mqxliff,.sdlxliff,.mxliff,.tmx,.po,.pot" onChange=${choose} />
     <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
 }
