@@ -199,7 +199,7 @@ export const t = {
     seconds: "Seconds per segment",
     secondsHint: "Of people who agreed to the timer.",
     people: "People", person: "Person",
-    day: "Day",
+    day: "Day (UTC)",
     empty: "Figures appear with the first segment that is confirmed here.",
     asTable: "As a table",
     kindNames: { insert: "insertion", delete: "deletion", replace: "replacement", shift: "move" },
@@ -208,7 +208,8 @@ export const t = {
   learnt: {
     title: "What it learnt",
     hint: "Each correction counts in all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
-    search: "Search corrections", by: "by", file: "File", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${value}`,
+    search: "Search corrections", by: "by", file: "File", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${number.format(value)}`,
+    correction: (value) => `correction ${number.format(value)}`, undoneNow: (value) => `Correction ${number.format(value)} is undone.`,
     kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",
     import: "Import corrections (TSV or JSONL)",
     imported: (added, known) => `${counted(added, "correction")} imported${known ? `; ${number.format(known)} known before` : ""}.`,
@@ -218,6 +219,7 @@ export const t = {
   glossary: {
     title: "Glossary",
     hint: "One term per line: the term, a tab, its translation.",
+    tableHint: "Proposals use these translations. In the source, the terms are underlined.",
     label: "Terms, one per line",
     save: "Save glossary",
     saved: (count) => `Glossary saved: ${counted(count, "term")}.`,
@@ -226,7 +228,8 @@ export const t = {
     leaveQuestion: "Leave without saving the glossary?", leave: "Leave", stay: "Stay",
     leaveKept: "Your changes are not saved. This browser keeps them for you until you come back.",
     leaveLost: "Your changes are not saved, and this browser cannot keep them: they are lost if you leave.",
-    bad: (line) => `Line ${line} has no tab between term and translation.`,
+    search: "Search terms",
+    bad: (line) => `Not saved: line ${number.format(line)} needs a term, a tab and a translation.`, incomplete: (text) => `Not saved: “${text}” needs both a term and a translation.`,
     term: "Term", translation: "Translation", add: "Add a term", remove: (term) => `Remove ${term}`, asText: "Edit as text", asTable: "Edit as table",
   },
 
@@ -235,7 +238,7 @@ export const t = {
     decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}`,
     correction: ({ added, undone, deleted }) => {
       if (added) return `${counted(added, "correction")} added`;
-      return undone ? `correction ${number.format(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
+      return undone ? `${t.learnt.correction(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
     },
     file: { added: "file added", ready: "file read", failed: "file could not be read", deleted: "file deleted" },
     project: { created: "project created", changed: "settings changed", glossary: "glossary saved" },
