@@ -1,5 +1,5 @@
 /** Small components and helpers that several views use. */
-import { html, useEffect, useRef, useState } from "../lib.js";
+import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
@@ -79,6 +79,17 @@ function directionOf(language) {
   } catch {
     return "auto"; // browsers do not know the language
   }
+}
+
+/** The name of the view or file that is shown, with which the title of the page begins. */
+export const shownName = signal("");
+
+/** Let the title of the page begin with a name as long as a view is shown. @param {string} name */
+export function useTitle(name) {
+  useEffect(() => {
+    shownName.value = name;
+    return () => { shownName.value = ""; };
+  }, [name]);
 }
 
 /** A date and time. @param {{value: string | null}} props */
