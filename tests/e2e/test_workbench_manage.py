@@ -321,6 +321,13 @@ def test_files_may_be_dropped_beside_the_zone(anna: Person) -> None:
       return [drag("dragover"), drag("drop")]; }"""
     assert page.locator("h1").evaluate(drop, content) == [True, True]
     page.get_by_role("link", name="Open: dropped.xlf").wait_for()
+    assert page.locator("h1").evaluate(drop, "none") == [True, True]
+    refusal = page.get_by_role("alert").filter(has_text="dropped.xlf: is not a translation file")
+    refusal.wait_for()
+    assert not browser.serious_violations(page, browser.axe_source())
+    page.get_by_role("button", name="Forget the refusal of dropped.xlf").press("Enter")
+    refusal.wait_for(state="detached")
+    page.locator("#upload:focus").wait_for()
 
 
 @pytest.mark.parametrize("gone", ["files", "projects"])

@@ -89,6 +89,7 @@ function Field({ editing, language, fieldRef }) {
     ref.current.closest("article").scrollIntoView({ block: "nearest" });
     ref.current.scrollIntoView({ block: "nearest" }); // last, as the field matters most if the screen is small
     if (document.activeElement === document.body) fieldRef.current.focus();
+    announce(t.editor.arrived(segment)); // screen readers do not, as the field keeps the focus
   }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
     contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isReadOnly ? "true" : "false"} tabindex="0"

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
 import { progressOf } from "../data/segment.js";
-import { addUploads, uploads } from "../data/upload_queue.js";
+import { addUploads, forgetUpload, uploads } from "../data/upload_queue.js";
 import { Bar, focusHeading, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { format, t } from "../strings.js";
@@ -91,9 +91,11 @@ function DropZone({ onFiles }) {
     <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
 }
 
-function Upload({ upload: { name, share, problem } }) {
+function Upload({ upload: { id, name, share, problem } }) {
   const isNamed = problem?.startsWith(`${name}: `); // the server names the file itself, if it has read it
-  if (problem) return html`<p class="warning" role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>`;
+  const forget = () => { forgetUpload(id); document.getElementById("upload").focus(); };
+  if (problem) return html`<div class="warning refusal"><p role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>
+    <button type="button" class="quiet" aria-label=${t.files.forget(name)} onClick=${forget}>✕</button></div>`;
   const text = share ? t.files.uploading(share) : t.files.waiting;
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }
