@@ -197,6 +197,150 @@ def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, 
 
 
 @pytest.mark.slow
+def test_terms_are_searched_and_incomplete_ones_told_on_saving(anna: Person) -> None:
+    project = new_project(anna)
+    path = f"/v1/projects/{project}/glossary"
+    terms = [f"term {number}\tWort {number}\n" for number in range(1, 251)]
+    anna.ask("PUT", path, content="".join(terms).encode())
+    page = anna.page(f"project/{project}/glossary")
+    rows = page.locator(".terms-table tbody tr")
+    for count in (100, 200, 250):
+        rows.nth(count - 1).wait_for()
+        assert rows.count() == count
+        if count < 250:
+            page.get_by_role("button", name="Show more").click()
+    page.get_by_label("Search terms").fill("WORT 24")
+    page.get_by_role("status").get_by_text("11 terms", exact=True).wait_for()
+    page.get_by_label("Search terms").press("Enter")
+    page.get_by_label("Translation 240").fill("other")
+    page.get_by_role("button", name="Remove term 241").press("Enter")
+    page.get_by_role("button", name="Remove term 242").and_(page.locator(":focus")).wait_for()
+    page.get_by_role("button", name="Remove term 249").press("Enter")
+    page.get_by_role("button", name="Add a term").and_(page.locator(":focus")).press("Enter")
+    page.get_by_label("Term 1", exact=True).and_(page.locator(":focus")).wait_for()
+    page.keyboard.type("house")
+    page.get_by_text("This browser keeps your changes").wait_for()
+    assert page.get_by_role("alert").count() == 0, "a term that is being written is no mistake"
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("“house” needs both a term and a translation").wait_for()
+    assert not browser.serious_violations(page, browser.axe_source())
+    page.get_by_label("Translation 1", exact=True).fill("Haus")
+    page.get_by_role("alert").wait_for(state="detached")
+    page.keyboard.press("Enter")
+    page.locator(".toast", has_text="Glossary saved: 249 terms.").wait_for()
+    terms[239] = "term 240\tother\n"
+    kept = [term for term in terms if term not in ("term 241\tWort 241\n", "term 249\tWort 249\n")]
+    assert anna.ask("GET", path) == "".join(["house\tHaus\n", *kept])
+    page.get_by_role("button", name="Edit as text").click()
+    page.locator("textarea").fill("house\n")
+    page.get_by_role("button", name="Save glossary").click()
+    page.get_by_role("alert").get_by_text("line 1 needs a term, a tab and a translation").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("view", "request_of"), [("audit", "**/audit?*"), ("learnt", "**/corrections?*")])
+def test_list_that_cannot_be_read_says_why(view: str, request_of: str, anna: Person) -> None:
+    page = anna.page()
+    answer = {"error": {"code": "internal", "message": "the database is away", "request_id": "1"}}
+    page.route(request_of, lambda one: one.fulfill(status=500, json=answer))
+    page.goto(f"{anna.service.address}/#/project/{new_project(anna)}/{view}")
+    alert = page.get_by_role("alert").filter(has_text="the database is away")
+    alert.wait_for()
+    page.unroute(request_of)
+    alert.get_by_role("button", name="Try again").click()
+    page.get_by_text("project created" if view == "audit" else "Nothing has been learnt yet").wait_for()
+
+
+@pytest.mark.slow
+def test_who_gives_up_a_role_sees_what_is_left(anna: Person, ben: Person) -> None:
+    page = ben.page(f"project/{new_project(anna, ben='manager')}/settings")
+    page.locator(".member", has_text="ben").locator("select").select_option("translator")
+    page.get_by_role("link", name="Audit").wait_for(state="detached")
+    assert page.get_by_role("button", name="Delete the project").count() == 0
+
+
+@pytest.mark.slow
+def test_long_names_leave_room_for_controls(anna: Person) -> None:
+    anna.ask("POST", "/v1/users", json={"name": "w" * 100, "password": word_server.PASSWORD})
+    named = {"name": "p" * 200, "source_language": "en", "target_language": "de"}
+    project = anna.ask("POST", "/v1/projects", json=named)["id"]
+    page = anna.page(f"project/{project}/settings")
+
+    def fits(selector: str) -> bool:
+        page.locator(selector).last.wait_for()
+        parts = page.locator(selector).evaluate_all("(all) => all.map((one) => one.scrollWidth <= one.clientWidth)")
+        return all(parts)
+
+    assert fits(".member")
+    page.get_by_role("button", name="Delete the project").click()
+    assert fits(".dialog-body")
+    page.goto(f"{anna.service.address}/#/people")
+    assert fits(".scroll")
+
+
+@pytest.mark.slow
+def test_focus_and_title_follow_to_another_view(anna: Person) -> None:
+    project = new_project(anna)
+    new_file(anna, project)
+    page = anna.page()
+
+    def is_at(heading: str, title: str) -> None:
+        page.locator("h1:focus", has_text=heading).wait_for()
+        assert page.title() == title
+
+    page.locator(f"a[href='#/project/{project}']").press("Enter")
+    is_at("Work", "Files · Work · postedit")
+    page.get_by_role("link", name="Open: work.xlf").press("Enter")
+    page.locator(".field:focus").wait_for()
+    assert page.title() == "work.xlf · Work · postedit"
+    page.go_back()
+    is_at("Work", "Files · Work · postedit")
+    page.get_by_role("link", name="Progress").press("Enter")
+    page.get_by_text("Figures appear with").wait_for()
+    page.locator("a:focus", has_text="Progress").wait_for()
+    assert page.title() == "Progress · Work · postedit"
+    page.go_back()
+    page.go_back()
+    is_at("Projects", "postedit")
+
+
+@pytest.mark.slow
+def test_undoing_a_correction_says_so_and_keeps_the_place(anna: Person) -> None:
+    project = new_project(anna)
+    lines = "".join(f"a\tb{number}\tc{number}\n" for number in range(3)).encode()
+    headers = {"Content-Type": "text/tab-separated-values"}
+    path = f"/v1/projects/{project}/corrections/import"
+    first = anna.ask("POST", path, content=lines, headers=headers)["first"]
+    page = anna.page(f"project/{project}/learnt")
+    page.get_by_role("button", name=f"Undo correction {first + 1}").press("Enter")
+    page.locator("li.undone:focus", has_text=f"correction {first + 1}").wait_for()
+    page.locator(".toast", has_text=f"Correction {first + 1} is undone.").wait_for()
+    page.keyboard.press("Tab")
+    page.locator(f"button:focus[aria-label='Undo correction {first}']").wait_for()
+
+
+@pytest.mark.slow
+def test_files_may_be_dropped_beside_the_zone(anna: Person) -> None:
+    page = anna.page(f"project/{new_project(anna)}")
+    page.get_by_text("No files yet").wait_for()
+    content = example_xliff(((f"Row {row} .", f"Zeile {row} .") for row in range(2)), ("en", "de"))
+    drop = """(heading, content) => { const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([content], "dropped.xlf"));
+      const options = { dataTransfer, bubbles: true, cancelable: true };
+      const drag = (name) => !heading.dispatchEvent(new DragEvent(name, options));
+      return [drag("dragover"), drag("drop")]; }"""
+    assert page.locator("h1").evaluate(drop, content) == [True, True]
+    page.get_by_role("link", name="Open: dropped.xlf").wait_for()
+    assert page.locator("h1").evaluate(drop, "none") == [True, True]
+    refusal = page.get_by_role("alert").filter(has_text="dropped.xlf: is not a translation file")
+    refusal.wait_for()
+    assert not browser.serious_violations(page, browser.axe_source())
+    page.get_by_role("button", name="Forget the refusal of dropped.xlf").press("Enter")
+    refusal.wait_for(state="detached")
+    page.locator("#upload:focus").wait_for()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", ["files", "projects"])
 def test_text_whose_file_is_gone_can_be_copied_and_discarded(gone: str, anna: Person, ben: Person) -> None:
     project = new_project(anna, ben="translator")
@@ -347,6 +491,10 @@ def test_sign_in_leads_to_the_heading_and_to_what_one_may_do(ben: Person, anna: 
     page = ben.context.new_page()
     page.goto(ben.service.address)
     page.get_by_label("Name").fill("ben")
+    page.get_by_label("Password").fill("another password")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").get_by_text("no active user has this name and password").wait_for()
+    page.locator("button:focus", has_text="Sign in").wait_for()
     page.get_by_label("Password").fill(word_server.PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.locator("h1:focus", has_text="Projects").wait_for()

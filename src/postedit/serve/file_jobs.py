@@ -274,7 +274,7 @@ class FileJobs:
         found = self._store.files.get(job.file)
         if found["estimate"] is None:
             confirmed, locked = found["confirmed"], found["segments"] - found["confirmed"]
-            sentence = f"no segment is open: the file has {confirmed:,} confirmed ones and {locked:,} locked ones"
+            sentence = f"no segment is open (confirmed: {confirmed:,}, locked: {locked:,})"
             self._advance(job, options=as_json({**job.options, "note": sentence}))
 
     async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:

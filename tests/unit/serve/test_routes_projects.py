@@ -320,7 +320,7 @@ def test_a_file_without_open_segments_says_why_it_gets_no_proposals(client: Test
     job = client.post("/v1/jobs", files={"file": ("a.xlf", content)}).json()
     found = wait_for(client, job["id"])
     assert (found["state"], found["total"]) == ("done", 0)
-    assert found["note"] == "no segment is open: the file has 1 confirmed ones and 1 locked ones"
+    assert found["note"] == "no segment is open (confirmed: 1, locked: 1)"
     upload(client, xliff(*PAIRS))
     assert client.get("/v1/projects/default/jobs").json()["jobs"][0]["note"] == ""
 

@@ -521,6 +521,21 @@ CARD = """const { SegmentCard } = await import(`${base}/editor/segment_card.js`)
 """`shown` opens a segment, and returns the texts of some elements of its card."""
 
 
+def test_the_language_and_not_the_first_letter_decides_on_direction(page: Any) -> None:
+    body = """rows.set(2, { ...rows.get(2), src: "هاتف", mt: "WhatsApp افتح", proposal: null });
+      await shown(2, ".field"); const texts = [".source", ".segment dd > .text", ".field"];
+      return texts.map((one) => [document.querySelector(one).lang, document.querySelector(one).dir]);"""
+    card = CARD.replace('["en", "de"]', "LANGUAGES")
+    for languages, dirs in (
+        (["en", "he_IL"], ["ltr", "rtl"]),
+        (["fa", "zh-TW"], ["rtl", "ltr"]),
+        (["", "-"], ["auto"] * 2),
+    ):
+        found = page.evaluate(EDITING % (card.replace("LANGUAGES", json.dumps(languages)) % body))
+        source, target = ([*pair] for pair in zip(languages, dirs, strict=True))
+        assert found == [source, target, target]
+
+
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     def codes(*labels: str) -> list[dict[str, Any]]:
         kinds = {False: "open", True: "close"}
@@ -566,6 +581,21 @@ def test_a_segment_without_a_proposal_says_why(page: Any) -> None:
         "There is no proposal.",
         "No change is proposed.",
     ]
+
+
+def test_screen_readers_hear_which_segment_was_opened(page: Any) -> None:
+    body = """const { Messages } = await import(`${base}/ui/messages.js`), heard = [];
+      const host = document.createElement("div"); render(html`<${Messages} />`, host);
+      const listen = () => { const said = host.querySelector("[role=status]").textContent;
+        if (said.startsWith("Segment 7")) heard.push(said); }; // other tests say other things
+      new MutationObserver(listen).observe(host, { subtree: true, childList: true, characterData: true });
+      rows.set(71, { ...rows.get(2), number: 71 });
+      rows.set(72, { ...rows.get(2), number: 72, state: "draft", target: "n" });
+      for (const number of [71, 72]) await shown(number, ".field");
+      for (let tries = 0; tries < 100 && heard.length < 2; tries++)
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      render(null, host); return heard;"""
+    assert page.evaluate(EDITING % (CARD % body)) == ["Segment 71, not seen", "Segment 72, draft"]
 
 
 def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
@@ -732,10 +762,11 @@ def test_uploads_go_two_at_a_time(page: Any) -> None:
       const wait = () => new Promise((resolve) => setTimeout(resolve, 10));
       const files = ["a", "b", "c", "d"].map((name) => new File(["x"], name));
       addUploads("p", files.slice(0, 3), () => {}); addUploads("p", files.slice(3), () => {}); await wait();
+      const isHeld = () => !dispatchEvent(new Event("beforeunload", { cancelable: true })), held = isHeld();
       const before = sent.length; sent[0].answer(202); sent[1].answer(422); await wait(); const after = sent.length;
       sent[2].answer(202); sent[3].answer(202); await wait(); globalThis.XMLHttpRequest = own;
-      return [before, after, uploads.value.map((one) => [one.name, one.problem])]; }"""
-    assert page.evaluate(body) == [2, 4, [["b", "no"]]]
+      return [before, after, held, isHeld(), uploads.value.map((one) => [one.name, one.problem])]; }"""
+    assert page.evaluate(body) == [2, 4, True, False, [["b", "no"]]]
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 /** The workbench: shows the view of the current address, and the parts that all views share. */
-import { html, render, useEffect, useMemo, useState } from "./lib.js";
+import { html, render, useEffect, useMemo, useRef, useState } from "./lib.js";
 import { get } from "./data/api.js";
 import { address, route } from "./data/router.js";
 import { SaveQueue } from "./data/save_queue.js";
@@ -12,7 +12,7 @@ import { PeopleView } from "./manage/people_view.js";
 import { ProjectView } from "./manage/project_view.js";
 import { ProjectsView } from "./manage/projects_view.js";
 import { SignIn } from "./manage/sign_in.js";
-import { Waiting, useLoaded } from "./ui/controls.js";
+import { focusHeading, shownName, Waiting, useLoaded } from "./ui/controls.js";
 import { isGone, LeftTexts } from "./ui/left_texts.js";
 import { attempt, Messages } from "./ui/messages.js";
 import { t } from "./strings.js";
@@ -43,7 +43,13 @@ function Shell({ queue, onHelp }) {
   const [kind, id, view, file, number] = route.value;
   const isProject = kind === "project" && id;
   const project = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
-  useEffect(() => { document.title = [project.value?.name, t.brand].filter(Boolean).join(" · "); }, [project.value]);
+  const title = [shownName.value, isProject && project.value?.name, t.brand].filter(Boolean).join(" · ");
+  useEffect(() => { document.title = title; }, [title]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current && document.activeElement === document.body) focusHeading(); // the link that led here is gone
+    isFirst.current = false;
+  }, [kind, id, view, file]);
   return html`
     <a class="skip" href="#content" onClick=${skip}>${t.skipToContent}</a>
     <${Head} project=${isProject ? project.value : null} queue=${queue} onHelp=${onHelp} />

@@ -34,7 +34,7 @@ export const t = {
   tagName: (code) => ({ open: "opening tag ", close: "closing tag ", alone: "tag " }[code.kind] ?? "tag ") + (code.label || code.id),
 
   nav: {
-    main: "Main", projects: "Projects", project: "Views of the project", files: "Files", progress: "Progress",
+    main: "Main", project: "Views of the project", files: "Files", progress: "Progress",
     learnt: "What it learnt", glossary: "Glossary", audit: "Audit", settings: "Settings", people: "People and keys",
     signOut: "Sign out", help: "Help", helpKeys: "All keys: F1, Ctrl+/, or ? outside of texts",
   },
@@ -62,10 +62,9 @@ export const t = {
   },
 
   files: {
-    title: "Files",
     empty: "No files yet.",
-    add: "Add files", drop: "Drop XLIFF, TMX or PO files here, or", choose: "choose files",
-    waiting: "Waiting to be uploaded",
+    drop: "Drop XLIFF, TMX or PO files here, or", choose: "choose files",
+    waiting: "Waiting to be uploaded", forget: (name) => `Forget the refusal of ${name}`,
     uploading: (share) => `Uploading, ${percent.format(share)}`,
     importing: "Reading segments and preparing proposals",
     importingShare: (share) => `Preparing proposals, ${percent.format(share)}`,
@@ -73,7 +72,6 @@ export const t = {
     removeQuestion: (name) => `Delete “${name}”`,
     removeText: "The file, its segments and their targets are deleted for good. What was learnt from them stays.",
     removeConfirm: "Type the name of the file to confirm",
-    segments: "Segments", confirmed: "Confirmed", changed: "Changed by the model", words: "Words", name: "Name", state: "State", actions: "Actions",
     estimate: "Before work begins",
     estimateText: (one) => [
       one.changed !== undefined && one.changed !== null && `${percent.format(one.changed)} of segments get a proposal`,
@@ -87,7 +85,6 @@ export const t = {
   },
 
   settings: {
-    title: "Settings",
     minConfidence: "Minimum confidence of an edit",
     minConfidenceHint: "Edits below it are not proposed. 0 shows all.",
     save: "Save settings",
@@ -108,6 +105,7 @@ export const t = {
     states: { new: "not seen", seen: "seen", draft: "draft", confirmed: "confirmed", locked: "locked" },
     fresh: { learnt: "learnt", filled: "filled in" },
     segment: (value) => `Segment ${number.format(value)}`,
+    arrived: (segment) => `${t.editor.segment(segment.number)}, ${t.editor.states[segment.state] ?? segment.state}`,
     source: "Source",
     mt: "Machine translation",
     noMt: "None",
@@ -120,7 +118,7 @@ export const t = {
     targetLabel: (value) => `Target of segment ${number.format(value)}`,
     locked: "This segment is locked in the file and cannot be changed.",
     confirm: "Confirm", reopen: "Take back confirmation", accept: "Accept all", reject: "Reject all", undo: "Undo", redo: "Redo",
-    takeSource: "Source into target", previous: "Previous segment", next: "Next segment",
+    previous: "Previous segment", next: "Next segment",
     occurs: (count) => `${number.format(count)} times in this file`,
     filled: (count) => `${counted(count, "repetition")} filled in.`,
     learnt: (count) => `${counted(count, "proposal")} changed by what was learnt.`,
@@ -146,7 +144,6 @@ export const t = {
     mine: "Your text", theirs: (name) => (name ? `Text of ${name}` : "The saved text"), keepMine: "Save mine", takeTheirs: "Take theirs",
     discard: "Discard", refusal: (why) => `This was not saved: ${why}`,
     goTo: "Go to segment", goToNumber: "Number", context: "Segments around this one", open: "Choose a segment from the list.",
-    allDone: "All segments are confirmed.",
   },
 
   left: {
@@ -187,7 +184,6 @@ export const t = {
   timer: { question: "Count the seconds you spend on each segment, to see effort over time?", yes: "Count", no: "Do not count" },
 
   progress: {
-    title: "Progress",
     done: "confirmed", segments: "segments", words: "words",
     confirmed: (count) => (count === 1 ? "confirmed segment" : "confirmed segments"),
     perDay: "Confirmed segments per day",
@@ -195,20 +191,20 @@ export const t = {
     terHint: "Edits per 100 words. Lower is less work. “Doing nothing” is the machine translation as it was.",
     mt: "doing nothing", proposal: "proposal",
     kinds: "Edits accepted, by kind",
-    accepted: "accepted", rejected: "rejected", kind: "Kind", share: "Accepted",
+    accepted: "accepted",
     seconds: "Seconds per segment",
     secondsHint: "Of people who agreed to the timer.",
     people: "People", person: "Person",
-    day: "Day",
+    day: "Day (UTC)",
     empty: "Figures appear with the first segment that is confirmed here.",
     asTable: "As a table",
     kindNames: { insert: "insertion", delete: "deletion", replace: "replacement", shift: "move" },
   },
 
   learnt: {
-    title: "What it learnt",
     hint: "Each correction counts in all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
-    search: "Search corrections", by: "by", file: "File", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${value}`,
+    search: "Search corrections", by: "by", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${number.format(value)}`,
+    correction: (value) => `correction ${number.format(value)}`, undoneNow: (value) => `Correction ${number.format(value)} is undone.`,
     kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",
     import: "Import corrections (TSV or JSONL)",
     imported: (added, known) => `${counted(added, "correction")} imported${known ? `; ${number.format(known)} known before` : ""}.`,
@@ -216,8 +212,8 @@ export const t = {
   },
 
   glossary: {
-    title: "Glossary",
     hint: "One term per line: the term, a tab, its translation.",
+    tableHint: "Proposals use these translations. In the source, the terms are underlined.",
     label: "Terms, one per line",
     save: "Save glossary",
     saved: (count) => `Glossary saved: ${counted(count, "term")}.`,
@@ -226,7 +222,8 @@ export const t = {
     leaveQuestion: "Leave without saving the glossary?", leave: "Leave", stay: "Stay",
     leaveKept: "Your changes are not saved. This browser keeps them for you until you come back.",
     leaveLost: "Your changes are not saved, and this browser cannot keep them: they are lost if you leave.",
-    bad: (line) => `Line ${line} has no tab between term and translation.`,
+    search: "Search terms",
+    bad: (line) => `Not saved: line ${number.format(line)} needs a term, a tab and a translation.`, incomplete: (text) => `Not saved: “${text}” needs both a term and a translation.`,
     term: "Term", translation: "Translation", add: "Add a term", remove: (term) => `Remove ${term}`, asText: "Edit as text", asTable: "Edit as table",
   },
 
@@ -235,7 +232,7 @@ export const t = {
     decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}`,
     correction: ({ added, undone, deleted }) => {
       if (added) return `${counted(added, "correction")} added`;
-      return undone ? `correction ${number.format(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
+      return undone ? `${t.learnt.correction(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
     },
     file: { added: "file added", ready: "file read", failed: "file could not be read", deleted: "file deleted" },
     project: { created: "project created", changed: "settings changed", glossary: "glossary saved" },
@@ -247,7 +244,7 @@ export const t = {
 
   people: {
     title: "People and keys",
-    users: "People", addUser: "Add a person", name: "Name", password: "Password", role: "Role", admin: "Administrator", active: "Active",
+    users: "People", addUser: "Add a person", name: "Name", password: "Password", admin: "Administrator", active: "Active",
     create: "Add", disable: "Disable", enable: "Enable",
     keys: "Keys for programs", addKey: "Make a key", scopes: "Scopes", created: "Made", revoke: "Revoke",
     keyShown: "Copy this key now. It is not shown again.",
@@ -279,5 +276,5 @@ export const t = {
     },
   },
 
-  errors: { title: "Something went wrong", notFound: "There is nothing at this address.", home: "Go to the projects" },
+  errors: { notFound: "There is nothing at this address.", home: "Go to the projects" },
 };

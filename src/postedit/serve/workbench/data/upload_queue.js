@@ -9,6 +9,8 @@ const AT_ONCE = 2;
 /** Uploads that are in progress, wait, or were refused. @type {import("../lib.js").Signal<Upload[]>} */
 export const uploads = signal([]);
 
+addEventListener("beforeunload", (event) => { if (uploads.value.some((one) => !one.problem)) event.preventDefault(); });
+
 const waiting = [];
 let sending = 0, count = 0;
 
@@ -23,6 +25,9 @@ export function addUploads(project, files, onDone) {
   next();
 }
 
+/** Forget an upload that is over. @param {number} id */
+export const forgetUpload = (id) => { uploads.value = uploads.value.filter((one) => one.id !== id); };
+
 function change(id, values) {
   uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...values } : one));
 }
@@ -35,7 +40,7 @@ async function send({ id, project, file, onDone }) {
   sending++;
   try {
     await upload(`/v1/projects/${project}/files`, file, (share) => change(id, { share }));
-    uploads.value = uploads.value.filter((one) => one.id !== id);
+    forgetUpload(id);
   } catch (error) {
     change(id, { problem: error.message });
   }

@@ -1,5 +1,6 @@
 /** A conflict: two texts for one segment to choose from; or a text that the server refused. */
 import { html } from "../lib.js";
+import { inLanguage } from "../ui/controls.js";
 import { difference } from "../ui/difference.js";
 import { writtenTarget } from "../data/segment.js";
 import { format, t } from "../strings.js";
@@ -22,10 +23,10 @@ export function Conflict({ editing, languages }) {
     <section class="conflict" role="alert" aria-label=${t.editor.conflict}>
       <p class="strong">${t.editor.conflict}</p>
       <div class="sides">
-        <div><h3>${t.editor.mine}</h3><p class="text" lang=${languages[1]} dir="auto">${difference(theirs, mine, false)}</p>
+        <div><h3>${t.editor.mine}</h3><p class="text" ...${inLanguage(languages[1])}>${difference(theirs, mine, false)}</p>
           <button type="button" class="primary" onClick=${() => settle(editing, entry, true)}>${t.editor.keepMine}</button></div>
         <div><h3>${t.editor.theirs(entry.theirs.updated_by)} <small>${format.moment(entry.theirs.updated)}</small></h3>
-          <p class="text" lang=${languages[1]} dir="auto">${difference(mine, theirs, false)}</p>
+          <p class="text" ...${inLanguage(languages[1])}>${difference(mine, theirs, false)}</p>
           <button type="button" onClick=${() => settle(editing, entry, false)}>${t.editor.takeTheirs}</button></div>
       </div>
     </section>`;

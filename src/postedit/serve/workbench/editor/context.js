@@ -1,6 +1,7 @@
 /** The segments before or after the current one, as its context. */
 import { html, useEffect } from "../lib.js";
 import { writtenTarget } from "../data/segment.js";
+import { inLanguage } from "../ui/controls.js";
 import { t } from "../strings.js";
 import { rowOf } from "../data/segment_cache.js";
 
@@ -19,7 +20,7 @@ export function Context({ editing, languages, side }) {
   const shown = around.map((one) => cache.peek(one)).filter(Boolean);
   return html`<ul class="context" aria-label=${t.editor.context}>
     ${shown.map((segment) => html`<li key=${segment.number}>
-      <p lang=${languages[0]} dir="auto">${segment.src}</p>
-      <p lang=${languages[1]} dir="auto">${(writtenTarget(segment) ?? segment.proposal).text}</p></li>`)}
+      <p ...${inLanguage(languages[0])}>${segment.src}</p>
+      <p ...${inLanguage(languages[1])}>${(writtenTarget(segment) ?? segment.proposal).text}</p></li>`)}
   </ul>`;
 }

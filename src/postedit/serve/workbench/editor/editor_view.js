@@ -4,7 +4,7 @@ import { get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
 import { route } from "../data/router.js";
 import { codeOffsets } from "../core/flat_text.js";
-import { useLoaded, Waiting } from "../ui/controls.js";
+import { useLoaded, useTitle, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { isGone, LeftTexts } from "../ui/left_texts.js";
 import { announce } from "../ui/messages.js";
@@ -30,6 +30,7 @@ export function EditorView({ project, file, number, queue, onHelp }) {
 
 function Workplace({ project, file, number, queue, onHelp }) {
   const mayWrite = project.role !== "reader";
+  useTitle(file.name);
   const editing = useMemo(() => new Editing(project.id, file.id, queue, mayWrite), [project.id, file.id, queue, mayWrite]);
   const fieldRef = useRef(null);
   const [isLookingBack, setLookingBack] = useState(false);

@@ -1,7 +1,7 @@
 /** Dialog with the former states of a segment, which can be put back. */
 import { html, useEffect, useRef } from "../lib.js";
 import { difference } from "../ui/difference.js";
-import { Time, useLoaded, Waiting } from "../ui/controls.js";
+import { inLanguage, Time, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";
 import { choices } from "./past.js";
@@ -22,7 +22,7 @@ export function PastDialog({ editing, language, onClose }) {
       : html`<p class="hint">${t.past.hint}</p><ol ref=${list} class="past" onKeyDown=${moveFocus}>${loaded.value.map((row) => html`<li key=${row.version}>
         <p class="past-head soft"><span class=${`badge ${row.state}`}>${t.editor.states[row.state] ?? row.state}</span>
           <bdi>${row.who}</bdi> <${Time} value=${row.made} />${row.filled_from && html` <span>${t.past.filledFrom(row.filled_from)}</span>`}</p>
-        <p class="text" lang=${language} dir="auto">${difference(text, row.target)}</p>
+        <p class="text" ...${inLanguage(language)}>${difference(text, row.target)}</p>
         ${!editing.isLocked && (editing.draft.holds(row)
           ? html`<p class="soft small">${t.past.isNow}</p>`
           : html`<button type="button" aria-label=${t.past.putBackOf(row)} onClick=${() => putBack(row)}>${t.past.putBack}</button>`)}

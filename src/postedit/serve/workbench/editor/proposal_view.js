@@ -1,5 +1,6 @@
 /** The proposal as differences within the machine translation; each edit is a button that takes it back. */
 import { html } from "../lib.js";
+import { inLanguage } from "../ui/controls.js";
 import { t } from "../strings.js";
 import { Chip, parts } from "./marked_text.js";
 
@@ -24,7 +25,7 @@ export function ProposalView({ editing, language }) {
     done = end;
   });
   pieces.push(stretch(done, proposal.text.length, proposal.edits.length === 0));
-  return html`<p class="text proposal" lang=${language} dir="auto">${pieces}</p>`;
+  return html`<p class="text proposal" ...${inLanguage(language)}>${pieces}</p>`;
 }
 
 function EditButton({ number, edit, after, status, isLocked, onToggle }) {

@@ -1,6 +1,6 @@
 /** Beside the segment: why each edit is proposed, glossary hits, matches and notes. */
 import { html } from "../lib.js";
-import { Confidence } from "../ui/controls.js";
+import { Confidence, inLanguage } from "../ui/controls.js";
 import { format, t } from "../strings.js";
 import { visible } from "./proposal_view.js";
 
@@ -20,7 +20,7 @@ export function Beside({ editing, languages }) {
         ${edits.map((edit, number) => html`<${EditReasons} key=${number} isWaiting=${editing.renewal.isExplaining.value} edit=${edit} number=${number} status=${draft.status(number)} languages=${languages} />`)}
       </ol></section>`}
       ${segment.terms.length > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
-        ${segment.terms.map((term) => html`<div><dt lang=${languages[0]}><bdi>${term.source}</bdi></dt><dd lang=${languages[1]}><bdi>${term.target}</bdi></dd></div>`)}
+        ${segment.terms.map((term) => html`<div><dt><bdi ...${inLanguage(languages[0])}>${term.source}</bdi></dt><dd><bdi ...${inLanguage(languages[1])}>${term.target}</bdi></dd></div>`)}
       </dl></section>`}
       ${matches.length > 0 && html`<section><h2>${t.reasons.matches}</h2><ul class="matches">
         ${matches.map((match) => html`<${Match} match=${match} editing=${editing} languages=${languages} />`)}
@@ -41,7 +41,7 @@ export const bestMatch = (editing) => (editing.segment.value ? matchesOf(editing
 function EditReasons({ isWaiting, edit, number, status, languages }) {
   return html`<li class=${status}>
     <p class="why-edit"><span class="edit-number">${number + 1}</span>
-      <bdi lang=${languages[1]}><del>${visible(edit.before) || t.reasons.deleted}</del></bdi> → <bdi lang=${languages[1]}><ins>${visible(edit.after) || t.reasons.deleted}</ins></bdi></p>
+      <bdi ...${inLanguage(languages[1])}><del>${visible(edit.before) || t.reasons.deleted}</del></bdi> → <bdi ...${inLanguage(languages[1])}><ins>${visible(edit.after) || t.reasons.deleted}</ins></bdi></p>
     <${Confidence} value=${edit.confidence} />
     <ul>${edit.reasons.length
       ? edit.reasons.map((reason) => html`<li><${Reason} reason=${reason} languages=${languages} /></li>`)
@@ -53,7 +53,7 @@ function Reason({ reason, languages }) {
   const { kind } = reason;
   if (kind === "correction") return html`<${CorrectionReason} reason=${reason} languages=${languages} />`;
   if (kind === "source" && !reason.words.length) return html`${t.reasons.notInSource}`;
-  if (kind === "source") return html`${t.reasons.source} ${weightiest(reason.words).map((word, index) => html`${index > 0 && ", "}<q lang=${languages[0]}><bdi>${word.text}</bdi></q>`)}`;
+  if (kind === "source") return html`${t.reasons.source} ${weightiest(reason.words).map((word, index) => html`${index > 0 && ", "}<q><bdi ...${inLanguage(languages[0])}>${word.text}</bdi></q>`)}`;
   if (kind === "training") return html`${t.reasons.training(reason.made, reason.kept)}`;
   if (kind === "glossary") return html`${t.reasons.glossary(reason.term, reason.translation)}`;
   return html`${kind}`;
@@ -70,15 +70,15 @@ function CorrectionReason({ reason, languages }) {
   const newest = reason.corrections.reduce((best, one) => (one.number > best.number ? one : best), last);
   return html`${t.reasons.corrections(reason.count)}${newest && html`; ${t.reasons.last(newest.author, newest.made && format.moment(newest.made))}
     <details><summary>${t.reasons.example}</summary>
-      <p class="soft" lang=${languages[0]} dir="auto">${newest.src}</p>
-      <p lang=${languages[1]} dir="auto">${newest.pe}</p></details>`}`;
+      <p class="soft" ...${inLanguage(languages[0])}>${newest.src}</p>
+      <p ...${inLanguage(languages[1])}>${newest.pe}</p></details>`}`;
 }
 
 function Match({ match, editing, languages }) {
   const score = typeof match.score === "number" ? match.score : null;
   return html`<li>
-    ${match.src && html`<p class="soft" lang=${languages[0]} dir="auto">${match.src}</p>`}
-    <p lang=${languages[1]} dir="auto">${match.target}</p>
+    ${match.src && html`<p class="soft" ...${inLanguage(languages[0])}>${match.src}</p>`}
+    <p ...${inLanguage(languages[1])}>${match.target}</p>
     <p class="match-foot soft">${score !== null && html`<span>${format.percent(score > 1 ? score / 100 : score)}</span>`}<span>${match.number ? t.reasons.correctionBy(match.author) : match.origin}</span>
       ${!editing.isLocked && html`<button type="button" class="quiet" onClick=${() => editing.putText(match.target)}>${t.reasons.useMatch}</button>`}</p>
   </li>`;

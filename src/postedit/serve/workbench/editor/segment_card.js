@@ -3,7 +3,7 @@ import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
 import { disorder, plain } from "../core/flat_text.js";
 import { freshness, isUndecided } from "../data/segment.js";
-import { Confidence } from "../ui/controls.js";
+import { Confidence, inLanguage } from "../ui/controls.js";
 import { announce, toast } from "../ui/messages.js";
 import { format, t } from "../strings.js";
 import { Conflict } from "./conflict.js";
@@ -24,9 +24,9 @@ export function SegmentCard({ editing, languages, fieldRef, onPast }) {
       <${Conflict} editing=${editing} languages=${languages} />
       <dl class="texts">
         <dt>${t.editor.source}</dt>
-        <dd class="text source" lang=${languages[0]} dir="auto">${parts(segment.src, segment.src_codes, termMarks(segment))}</dd>
+        <dd class="text source" ...${inLanguage(languages[0])}>${parts(segment.src, segment.src_codes, termMarks(segment))}</dd>
         ${draft.proposal.edits.length > 0 && html`<dt>${t.editor.mt}</dt>
-          <dd class="text mt" lang=${languages[1]} dir="auto">${parts(mt.text, mt.codes)}</dd>`}
+          <dd class="text mt" ...${inLanguage(languages[1])}>${parts(mt.text, mt.codes)}</dd>`}
         <dt>${t.editor.proposal}${proposal.edits.length > 0 && html`<${Confidence} value=${segment.confidence} />`}</dt>
         <dd>${proposalOrNot(editing, segment, languages, hasMt)}</dd>
         <dt id="target-label">${t.editor.target}</dt>
@@ -41,7 +41,7 @@ function proposalOrNot(editing, segment, languages, hasMt) {
   const { text, codes } = editing.draft.proposal;
   const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : segment.proposal.isProposed ? t.editor.noChange
     : !segment.prepared && isUndecided(segment) ? t.editor.notYet : t.editor.noProposal;
-  return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
+  return html`${hasMt && html`<p class="text" ...${inLanguage(languages[1])}>${parts(text, codes)}</p>`}
     <p class="hint">${hint}</p>`;
 }
 
@@ -89,20 +89,11 @@ function Field({ editing, language, fieldRef }) {
     ref.current.closest("article").scrollIntoView({ block: "nearest" });
     ref.current.scrollIntoView({ block: "nearest" }); // last, as the field matters most if the screen is small
     if (document.activeElement === document.body) fieldRef.current.focus();
+    announce(t.editor.arrived(segment)); // screen readers do not, as the field keeps the focus
   }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
     contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isReadOnly ? "true" : "false"} tabindex="0"
-    spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
-}
-
-/** Return the writing direction of a language, for texts without letters. @param {string} language */
-function directionOf(language) {
-  try {
-    const locale = new Intl.Locale(language.replaceAll("_", "-"));
-    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
-  } catch {
-    return "auto"; // browsers do not know the language of the file
-  }
+    spellcheck="true" ...${inLanguage(language)} autocapitalize="off"></div>`;
 }
 
 function Below({ editing, segment, onPast }) {

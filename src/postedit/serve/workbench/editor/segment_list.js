@@ -4,6 +4,7 @@ import { format, t } from "../strings.js";
 import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
 import { freshness, isUndecided, writtenTarget } from "../data/segment.js";
+import { inLanguage } from "../ui/controls.js";
 
 const ROW = 4.25; // rem, so that rows scale with the text size of the browser
 const rowHeight = () => ROW * parseFloat(getComputedStyle(document.documentElement).fontSize); // pixels
@@ -66,8 +67,8 @@ function Row({ number, segment, editing, languages }) {
   const here = editing.presence.on(number);
   return html`
     <span class="row-number">${format.number(number)}<${StateMark} segment=${segment} /></span>
-    <span class="row-texts"><bdi class="row-src" lang=${languages[0]}>${segment.src}</bdi>
-      <bdi class="row-target" lang=${languages[1]}>${target}</bdi></span>
+    <span class="row-texts"><bdi class="row-src" ...${inLanguage(languages[0])}>${segment.src}</bdi>
+      <bdi class="row-target" ...${inLanguage(languages[1])}>${target}</bdi></span>
     <span class="row-marks">
       ${fresh && html`<span class=${`mark ${fresh}`}>${t.editor.fresh[fresh]}</span>`}
       ${here.map((name) => html`<span class="mark person" title=${t.editor.isHere([name])}>${name.slice(0, 2)}</span>`)}

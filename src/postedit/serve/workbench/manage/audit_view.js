@@ -1,7 +1,7 @@
 /** The audit log of a project: who did what, and when. */
 import { html, useEffect } from "../lib.js";
 import { get, withQuery } from "../data/api.js";
-import { Time } from "../ui/controls.js";
+import { Time, Waiting } from "../ui/controls.js";
 import { t } from "../strings.js";
 import { useNews, usePages } from "./live_pages.js";
 import { listOf } from "./projects_view.js";
@@ -12,9 +12,9 @@ export function AuditView({ project }) {
     const answer = await get(withQuery(`/v1/projects/${project.id}/audit`, page));
     return { rows: listOf(answer, "audit"), next: answer.next };
   });
-  useEffect(() => { pages.renew(); }, []);
-  useNews(project.id, pages.renew);
-  if (!pages.rows) return html`<p class="hint" role="status">${t.loading}</p>`;
+  useEffect(() => { pages.reload(); }, []);
+  useNews(project.id, pages.reload);
+  if (!pages.rows) return html`<${Waiting} loaded=${pages} />`;
   if (!pages.rows.length) return html`<p class="hint">${t.audit.empty}</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${t.audit.title}><table class="wide audit">
     <thead><tr><th scope="col" class="label">${t.audit.time}</th><th scope="col" class="label">${t.audit.who}</th><th scope="col" class="label">${t.audit.what}</th><th scope="col" class="label">${t.audit.detail}</th></tr></thead>

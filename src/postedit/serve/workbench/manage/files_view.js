@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
 import { progressOf } from "../data/segment.js";
-import { addUploads, uploads } from "../data/upload_queue.js";
+import { addUploads, forgetUpload, uploads } from "../data/upload_queue.js";
 import { Bar, focusHeading, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { format, t } from "../strings.js";
@@ -65,24 +65,37 @@ const shareOf = (job) => (job.total ? job.done / job.total : 0);
 function DropZone({ onFiles }) {
   const [isOver, setOver] = useState(false);
   const input = useRef(null);
-  const onDrop = (event) => {
-    event.preventDefault();
-    setOver(false);
-    onFiles(Array.from(event.dataTransfer.files));
-  };
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => { // the whole page takes files, as the browser would leave it to show one that misses the zone
+    const listening = new AbortController();
+    const on = (name, handler) => addEventListener(name, (event) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      handler(event);
+    }, { signal: listening.signal });
+    on("dragover", () => setOver(true));
+    on("dragleave", (event) => { if (!event.relatedTarget) setOver(false); });
+    on("drop", (event) => {
+      setOver(false);
+      latest.current(Array.from(event.dataTransfer.files));
+    });
+    return () => listening.abort();
+  }, []);
   const choose = (event) => {
     onFiles(Array.from(event.target.files));
     input.current.value = "";
   };
-  return html`<div class=${isOver ? "drop over" : "drop"} onDrop=${onDrop} onDragLeave=${() => setOver(false)}
-    onDragOver=${(event) => { event.preventDefault(); setOver(true); }}>
+  return html`<div class=${isOver ? "drop over" : "drop"}>
     <input ref=${input} id="upload" class="unseen" type="file" multiple accept=".xlf,.xliff,.mqxliff,.sdlxliff,.mxliff,.tmx,.po,.pot" onChange=${choose} />
     <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
 }
 
-function Upload({ upload: { name, share, problem } }) {
+function Upload({ upload: { id, name, share, problem } }) {
   const isNamed = problem?.startsWith(`${name}: `); // the server names the file itself, if it has read it
-  if (problem) return html`<p class="warning" role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>`;
+  const forget = () => { forgetUpload(id); document.getElementById("upload").focus(); };
+  if (problem) return html`<div class="warning refusal"><p role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>
+    <button type="button" class="quiet" aria-label=${t.files.forget(name)} onClick=${forget}>✕</button></div>`;
   const text = share ? t.files.uploading(share) : t.files.waiting;
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }

@@ -1,10 +1,10 @@
 /** The glossary of a project: a table to edit, or its text. */
-import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { requestTagged } from "../data/api.js";
 import { KeptDraft } from "../data/browser_storage.js";
 import { hasUnsaved, leave, leaving } from "../data/router.js";
 import { user } from "../data/session.js";
-import { useLoaded, Waiting } from "../ui/controls.js";
+import { inLanguage, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -12,6 +12,7 @@ import { t } from "../strings.js";
 const TYPE = "text/tab-separated-values; charset=utf-8";
 const STALE = 412; // HTTP status if the glossary is not the one that was read
 const PLAIN = { term: 0, translation: 1 };
+const PAGE = 100; // rows of the table shown at a time, as thousands of fields make a browser slow
 
 /**
  * Parse the text of a glossary, whose first line may name its columns.
@@ -64,6 +65,7 @@ function Terms({ path, project, loaded }) {
   const latest = useRef(draft);
   const [isKept, setKept] = useState(true);
   const [isText, setIsText] = useState(false);
+  const [isRefused, setRefused] = useState(false); // because a term is not complete
   const [turn, setTurn] = useState(0); // incremented when the table must start from other rows
   const isDirty = draft !== null && !isSame(draft.text, saved.text);
   const isStale = isDirty && draft.tag !== saved.tag;
@@ -81,14 +83,15 @@ function Terms({ path, project, loaded }) {
     setKept(!next || store.write(next));
   };
   const write = (text) => put(isSame(text, saved.text) ? null : { text, tag: isDirty ? latest.current.tag : saved.tag });
-  const discard = () => { put(null); setTurn(turn + 1); };
+  const discard = () => { put(null); setRefused(false); setTurn(turn + 1); };
 
   const now = isDirty ? draft.text : saved.text;
   const { head, columns, rows, bad } = readTerms(now);
   const lines = (terms) => (head ? [head, ...terms] : terms);
   const asText = isText || columns.translation < 0;
   const save = () => {
-    if (bad) return toast(t.glossary.bad(bad), { isBad: true });
+    setRefused(Boolean(bad));
+    if (bad) return undefined;
     const sent = latest.current;
     return attempt(async () => {
       const raw = writeTerms(lines(rows));
@@ -107,11 +110,11 @@ function Terms({ path, project, loaded }) {
   };
   return html`<form onSubmit=${(event) => { event.preventDefault(); save(); }}>
     ${isStale && html`<${Stale} text=${saved.text} onSave=${save} onDiscard=${discard} />`}
-    <div class="toolbar"><p class="hint grow">${t.glossary.hint}</p>${columns.translation >= 0 && html`<button type="button" class="quiet" onClick=${() => setIsText(!isText)}>${isText ? t.glossary.asTable : t.glossary.asText}</button>`}</div>
+    <div class="toolbar"><p class="hint grow">${asText ? t.glossary.hint : t.glossary.tableHint}</p>${columns.translation >= 0 && html`<button type="button" class="quiet" onClick=${() => setIsText(!isText)}>${isText ? t.glossary.asTable : t.glossary.asText}</button>`}</div>
     ${asText
       ? html`<label class="block"><span class="unseen">${t.glossary.label}</span><textarea class="text" rows="16" spellcheck="false" dir="auto" readonly=${!mayWrite} value=${now} onInput=${(event) => write(event.target.value)} onKeyDown=${writeTab}></textarea></label>`
       : html`<${TermTable} key=${turn} rows=${rows} columns=${columns} project=${project} mayWrite=${mayWrite} onChange=${(changed) => write(lines(changed).map((row) => row.join("\t")).join("\n"))} />`}
-    ${bad && html`<p class="warning" role="alert">${t.glossary.bad(bad)}</p>`}
+    ${isRefused && bad && html`<p class="warning" role="alert">${asText ? t.glossary.bad(bad) : t.glossary.incomplete(now.split("\n")[bad - 1].trim())}</p>`}
     ${mayWrite && html`<div class="actions"><button class="primary" disabled=${isStale}>${t.glossary.save}</button>
       ${isDirty && !isStale && html`<button type="button" onClick=${discard}>${t.glossary.discard}</button>`}
       ${isDirty && html`<span class="soft">${isKept ? t.glossary.unsaved : t.glossary.notKept}</span>`}</div>`}
@@ -143,12 +146,43 @@ function writeTab(event) {
 
 function TermTable({ rows, columns: { term, translation }, project, mayWrite, onChange }) {
   const [draft, setDraft] = useState(rows.length ? rows : [["", ""]]);
+  const [q, setQ] = useState("");
+  const [found, setFound] = useState(() => [...draft.keys()]); // a row that is being edited stays, whatever it says
+  const [most, setMost] = useState(PAGE);
+  const body = useRef(null), adder = useRef(null);
+  const [added, setAdded] = useState(0); // how often a row was added
+  useLayoutEffect(() => { if (added) body.current.querySelector("input").focus(); }, [added]);
   const change = (changed) => { setDraft(changed); onChange(changed.filter((row) => row[term] || row[translation])); };
-  const set = (index, side) => (event) => change(draft.map((row, other) => (other === index ? withCell(row, side, event.target.value) : row)));
-  return html`<table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
-    <tbody>${draft.map((row, index) => html`<tr key=${index}>
-      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" readonly=${!mayWrite} value=${row[term] ?? ""} onInput=${set(index, term)} /></td>
-      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" readonly=${!mayWrite} value=${row[translation] ?? ""} onInput=${set(index, translation)} /></td>
-      <td>${mayWrite && html`<button type="button" class="quiet" aria-label=${t.glossary.remove(row[term] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button>`}</td></tr>`)}</tbody></table>
-    ${mayWrite && html`<button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`}`;
+  const set = (place, side) => (event) => change(draft.map((row, other) => (other === place ? withCell(row, side, event.target.value) : row)));
+  const search = (text, terms = draft) => {
+    setQ(text);
+    setMost(PAGE);
+    setFound(placesOf(terms, text));
+  };
+  const add = () => {
+    const terms = [["", ""], ...draft];
+    setDraft(terms);
+    search("", terms);
+    setAdded(added + 1);
+  };
+  const remove = (place) => {
+    if (place === found.at(-1)) adder.current.focus(); // no other row takes its place
+    setFound(found.filter((one) => one !== place).map((one) => (one > place ? one - 1 : one)));
+    change(draft.filter((_, other) => other !== place));
+  };
+  const field = (place, side, name, language) => html`<td><input aria-label=${`${name} ${place + 1}`} ...${inLanguage(language)} readonly=${!mayWrite} value=${draft[place][side] ?? ""} onInput=${set(place, side)} /></td>`;
+  return html`<div class="toolbar"><label class="grow"><span class="unseen">${t.glossary.search}</span><input type="search" placeholder=${t.glossary.search} value=${q} onInput=${(event) => search(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} /></label>
+      <span class="soft" role="status">${t.audit.entries(found.filter((place) => draft[place].some(Boolean)).length)}</span>
+      ${mayWrite && html`<button ref=${adder} type="button" onClick=${add}>${t.glossary.add}</button>`}</div>
+    <table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
+      <tbody ref=${body}>${found.slice(0, most).map((place, row) => html`<tr key=${row}>
+        ${field(place, term, t.glossary.term, project.source_language)}${field(place, translation, t.glossary.translation, project.target_language)}
+        <td>${mayWrite && html`<button type="button" class="quiet" aria-label=${t.glossary.remove(draft[place][term] || String(place + 1))} onClick=${() => remove(place)}>✕</button>`}</td></tr>`)}</tbody></table>
+    ${found.length > most && html`<button type="button" onClick=${() => setMost(most + PAGE)}>${t.more}</button>`}`;
+}
+
+/** Return the places of the rows that contain a text, in any case. @param {string[][]} rows @param {string} text */
+function placesOf(rows, text) {
+  const wanted = text.toLowerCase();
+  return [...rows.keys()].filter((place) => rows[place].some((cell) => cell.toLowerCase().includes(wanted)));
 }

@@ -1,7 +1,7 @@
 /** The corrections that a project has learnt, with authors; they can be undone, imported and exported. */
 import { html, useEffect, useState } from "../lib.js";
 import { get, post, request, withQuery } from "../data/api.js";
-import { Time } from "../ui/controls.js";
+import { inLanguage, Time, Waiting } from "../ui/controls.js";
 import { difference } from "../ui/difference.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -19,13 +19,15 @@ export function LearntView({ project }) {
     return { rows: corrections, next };
   });
   useEffect(() => {
-    const timer = setTimeout(pages.renew, q ? PAUSE : 0);
+    const timer = setTimeout(pages.reload, q ? PAUSE : 0);
     return () => clearTimeout(timer);
   }, [q]);
-  useNews(project.id, pages.renew);
-  const undo = (number) => attempt(async () => {
+  useNews(project.id, pages.reload);
+  const undo = (number, card) => attempt(async () => {
+    card.focus(); // since the button will be gone
     await post(`${path}/${number}/undo`);
-    await pages.renew();
+    toast(t.learnt.undoneNow(number));
+    await pages.reload();
   });
   const add = (event) => attempt(async () => {
     const input = event.target, [file] = input.files;
@@ -37,25 +39,26 @@ export function LearntView({ project }) {
     } finally {
       input.value = ""; // so that the same file can be chosen again
     }
-    await pages.renew();
+    await pages.reload();
   });
   return html`
     <p class="hint">${t.learnt.hint}</p>
     <div class="toolbar"><label class="grow"><span class="unseen">${t.learnt.search}</span><input type="search" placeholder=${t.learnt.search} value=${q} onInput=${(event) => setQ(event.target.value)} /></label>
       ${role === "manager" && html`<input id="import" class="unseen" type="file" accept=".tsv,.jsonl" onChange=${add} /><label class="button" for="import">${t.learnt.import}</label>`}
       <a class="button" href=${`${path}/export`} download>${t.learnt.export}</a></div>
-    ${pages.rows && (pages.rows.length === 0 ? html`<p class="hint">${q ? t.learnt.notFound : t.learnt.empty}</p>`
-      : html`<ol class="corrections">${pages.rows.map((row) => html`<${Correction} key=${row.number} row=${row} project=${project} onUndo=${role === "reader" ? undefined : () => undo(row.number)} />`)}</ol>`)}
+    ${!pages.rows ? html`<${Waiting} loaded=${pages} />`
+      : pages.rows.length === 0 ? html`<p class="hint">${q ? t.learnt.notFound : t.learnt.empty}</p>`
+      : html`<ol class="corrections">${pages.rows.map((row) => html`<${Correction} key=${row.number} row=${row} project=${project} onUndo=${role === "reader" ? undefined : (card) => undo(row.number, card)} />`)}</ol>`}
     ${pages.next !== null && html`<button type="button" onClick=${pages.more}>${t.more}</button>`}`;
 }
 
 function Correction({ row, project, onUndo }) {
   const mt = row.mt ?? "";
-  return html`<li class=${row.undone ? "card undone" : "card"}>
-    <p class="soft" lang=${project.source_language} dir="auto">${row.src}</p>
-    <p class="text" lang=${project.target_language} dir="auto">${difference(mt, row.pe)}</p>
-    <p class="soft foot"><span>${mt === row.pe && `${t.learnt.kept} · `}${t.learnt.by} <bdi>${row.author || "–"}</bdi></span> <${Time} value=${row.made} /> <span><bdi>${row.file}</bdi> ${row.unit && html`<bdi>${row.unit}</bdi>`}</span>
+  return html`<li class=${row.undone ? "card undone" : "card"} tabindex="-1">
+    <p class="soft" ...${inLanguage(project.source_language)}>${row.src}</p>
+    <p class="text" ...${inLanguage(project.target_language)}>${difference(mt, row.pe)}</p>
+    <p class="soft foot"><span>${t.learnt.correction(row.number)}</span> <span>${mt === row.pe && `${t.learnt.kept} · `}${t.learnt.by} <bdi>${row.author || "–"}</bdi></span> <${Time} value=${row.made} /> <span><bdi>${row.file}</bdi> ${row.unit && html`<bdi>${row.unit}</bdi>`}</span>
       <span class="grow"></span>
-      ${row.undone ? html`<span class="badge">${t.learnt.undone}</span>` : onUndo && html`<button type="button" class="quiet" aria-label=${t.learnt.undoName(row.number)} onClick=${onUndo}>${t.learnt.undo}</button>`}</p>
+      ${row.undone ? html`<span class="badge">${t.learnt.undone}</span>` : onUndo && html`<button type="button" class="quiet" aria-label=${t.learnt.undoName(row.number)} onClick=${(event) => onUndo(event.currentTarget.closest("li"))}>${t.learnt.undo}</button>`}</p>
   </li>`;
 }

@@ -1,7 +1,7 @@
 /** Accounts, API keys, and the members of a project, if the service has a sign-in. */
 import { html, useState } from "../lib.js";
 import { get, patch, post, put, remove } from "../data/api.js";
-import { focusHeading, Time, useLoaded, Waiting } from "../ui/controls.js";
+import { focusHeading, Time, useLoaded, useTitle, Waiting } from "../ui/controls.js";
 import { Confirm, Problem, useWork } from "../ui/dialog.js";
 import { attempt } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -11,6 +11,7 @@ import { listOf } from "./projects_view.js";
 const SCOPES = ["edit", "learn", "files", "manage", "admin", "metrics"];
 
 export function PeopleView() {
+  useTitle(t.people.title);
   return html`<main id="content" class="page" tabindex="-1"><div class="title"><h1>${t.people.title}</h1></div><${Users} /><${Keys} /></main>`;
 }
 
@@ -79,12 +80,13 @@ function Keys() {
       <button>${t.people.addKey}</button></form><${Problem} text=${problem} /></section>`;
 }
 
-/** @param {{project: any}} props */
-export function Members({ project }) {
+/** @param {{project: any, onChange: () => void}} props */
+export function Members({ project, onChange }) {
   const loaded = useLoaded(async () => listOf(await get("/v1/users"), "users"), []);
   if (!loaded.value) return null;
   const set = (user) => async (event) => {
     await attempt(() => put(`/v1/projects/${project.id}/members/${user.id}`, { role: event.target.value || null }));
+    onChange(); // the role may be one's own
     await loaded.reload(); // also after a refusal: what is shown is what is
   };
   return html`<section class="card narrow"><h2>${t.people.members}</h2>${loaded.value.map((user) => html`<label class="member" key=${user.id}><bdi>${user.name}</bdi>

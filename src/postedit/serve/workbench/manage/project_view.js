@@ -4,7 +4,7 @@ import { patch, remove } from "../data/api.js";
 import { address, go } from "../data/router.js";
 import { hasAccounts } from "../data/session.js";
 import { answerConsent, consent } from "../editor/timer.js";
-import { focusHeading } from "../ui/controls.js";
+import { focusHeading, useTitle } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -31,7 +31,8 @@ const VIEWS = {
 export function ProjectView({ project, view, onChange }) {
   const names = Object.keys(VIEWS).filter((one) => project.role === "manager" || !OF_MANAGERS.includes(one));
   const name = names.includes(view) ? view : "files";
-  const [, View] = VIEWS[name];
+  const [title, View] = VIEWS[name];
+  useTitle(title);
   return html`<main id="content" class="page" tabindex="-1">
     <div class="title"><h1><bdi>${project.name}</bdi></h1><p class="soft">${languagesOf(project)}</p></div>
     <nav class="tabs" aria-label=${t.nav.project}>${names.map((key) => html`
@@ -65,7 +66,7 @@ function SettingsView({ project, onChange }) {
     </form>`}
     <div class="card narrow"><label class="check"><input type="checkbox" checked=${consent.value === "yes"} onChange=${(event) => answerConsent(event.target.checked ? "yes" : "no")} /> ${t.settings.timer}</label>
       <p class="hint">${t.settings.timerHint}</p></div>
-    ${isManager && hasAccounts.value && html`<${Members} project=${project} />`}
+    ${isManager && hasAccounts.value && html`<${Members} project=${project} onChange=${onChange} />`}
     ${isManager && html`<div class="card narrow"><p>${t.settings.wholeText}</p>
       <div class="actions"><a class="button" href=${`/v1/projects/${encodeURIComponent(project.id)}/export`} download>${t.files.export}</a>
         <button type="button" class="danger" onClick=${() => setDoomed(true)}>${t.settings.remove}</button></div></div>`}

@@ -1,5 +1,5 @@
 /** Small components and helpers that several views use. */
-import { html, useEffect, useRef, useState } from "../lib.js";
+import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
@@ -64,6 +64,32 @@ export function focusHeading(frames = FRAMES) {
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
   } else requestAnimationFrame(() => focusHeading(frames - 1));
+}
+
+/**
+ * Return the attributes of a text in a language. Its first letter does not decide on the direction, since texts in
+ * Arabic or Hebrew may begin with a Latin name. @param {string} language
+ */
+export const inLanguage = (language) => ({ lang: language, dir: directionOf(language) });
+
+function directionOf(language) {
+  try {
+    const locale = new Intl.Locale(language.replaceAll("_", "-"));
+    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
+  } catch {
+    return "auto"; // browsers do not know the language
+  }
+}
+
+/** The name of the view or file that is shown, with which the title of the page begins. */
+export const shownName = signal("");
+
+/** Let the title of the page begin with a name as long as a view is shown. @param {string} name */
+export function useTitle(name) {
+  useEffect(() => {
+    shownName.value = name;
+    return () => { shownName.value = ""; };
+  }, [name]);
 }
 
 /** A date and time. @param {{value: string | null}} props */
