@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 from numba import njit
-from numba.core import event
+from numba.core import event, types
 from numba.core.caching import FunctionCache
 
 _log = logging.getLogger(__name__)
@@ -135,6 +135,7 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
     def decorate(function: Any) -> Any:
         found = njit(nogil=True, **options)(function)
         if hasattr(found, "_cache"):  # not if numba is disabled
+            found.compile = _without_literals(found.compile)
             try:
                 found._cache = _SharedCache(function)
             except RuntimeError:  # numba finds no folder that it can write
@@ -144,6 +145,11 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
         return found
 
     return decorate
+
+
+def _without_literals(compiling: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that calls `compiling`; numba would compile anew for arguments that are literals, such as 0."""
+    return lambda sig: compiling(tuple(map(types.unliteral, sig)) if isinstance(sig, tuple) else sig)
 
 
 compiled: Final = compiled_with()

@@ -132,3 +132,16 @@ def test_the_cache_is_of_the_sources_of_all_compiled_functions(tmp_path: Path, m
     assert digest() != first
     stamp = compiled._SharedCache(digest)._cache_file._source_stamp
     assert stamp[1] == compiled._digest_of_sources()
+
+
+def test_a_literal_argument_has_no_version_of_its_own() -> None:
+    @compiled.compiled
+    def plus(a, b):  # type: ignore[no-untyped-def]
+        return a + b
+
+    @compiled.compiled
+    def counted(count):  # type: ignore[no-untyped-def]
+        return plus(plus(count, 0), count)
+
+    assert counted(3) == 6
+    assert len(plus.signatures) == 1
