@@ -1,7 +1,7 @@
 """The runs behind the papers' tables: which exist, how they differ from the papers, and how to make others."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,15 +188,19 @@ def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> M
     command += f" --seeds {seeds}" if seeds > 1 else ""
     recipe = paper_recipe(row)
     if isinstance(recipe, PhraseRecipe):  # takes minutes on one core
-        return Missing(command)
+        return Missing(command, lacking([recipe], data))
     drafting = [] if recipe.draft is None else [recipe.first_stage()]
     parts = [*drafting, *([stage for _, stage in recipe.stages()] or [recipe])]
     known = [(count_parameters(part), part.train.max_steps, part.train.batch_tokens) for part in parts]
     updates = None if any(steps is None for _, steps, _ in known) else sum(steps for _, steps, _ in known if steps)
     cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * seeds / OPERATIONS / 3600
-    sources = {one.name: one.paths for part in parts for one in part.data.train}
-    lacks = [source for source, paths in sources.items() if not all((data / path).exists() for path in paths)]
-    return Missing(command, lacks, known[-1][0], updates, cost if updates else None)
+    return Missing(command, lacking(parts, data), known[-1][0], updates, cost if updates else None)
+
+
+def lacking(recipes: Iterable[Recipe | PhraseRecipe], data: Path) -> list[str]:
+    """Return the names of the sources of triplets that recipes train on and the folder `data` lacks."""
+    sources = {one.name: one.paths for recipe in recipes for one in recipe.data.train}
+    return [source for source, paths in sources.items() if not all((data / path).exists() for path in paths)]
 
 
 def tuning_of(row: Mapping[str, Any], data: Path, runs: Path) -> str:

@@ -205,6 +205,7 @@ def test_missing_runs_say_what_to_run(
     assert "recipes/transference-fine-tuned.toml" in commands["wmt18-smt.en-de/transference-fine-tuned"]
     lacks, *cost = named["wmt18-smt.en-de/transference-fine-tuned"]
     assert lacks == "artificial-4m, artificial-500k", "real is there"
+    assert named["wmt18-smt.en-de/phrase-based-2016"][0] == "real-2016"
     first = f"{tmp_path}/runs/wmt18-smt.en-de/transference-fine-tuned/model"
     assert commands["wmt18-nmt.en-de/transference-smt-nmt"].endswith(
         f" --set text.model={first} --set train.init={first}"

@@ -77,6 +77,9 @@ class OutputFiles:
         if streams := [str(path) for side in self.sides if is_stream(path := self.named(side))]:
             problem = "is a device or a pipe, which keeps no lines"
             raise OutputError(f"{', '.join(streams)}: {problem}; remove it, or choose another prefix of the output")
+        if len({self.partial(side).resolve() for side in self.sides}) < len(self.sides):
+            names = ", ".join(str(self.named(side)) for side in self.sides)
+            raise OutputError(f"{names}: two of them are links to one file; give each a file of its own")
         if self.named("lock").exists():
             lock_output(self.prefix).release()
         if not resume and self.journal.exists():

@@ -213,6 +213,12 @@ def test_links_stay_links_and_their_targets_are_written(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "disk").iterdir()} == set(SIDES)
 
 
+def test_links_of_two_sides_to_one_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "out.mt").symlink_to("out.src")
+    with pytest.raises(OutputError, match=r"out\.mt, .*out\.pe: two of them are links to one file"):
+        run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor())
+
+
 def test_links_to_devices_are_refused(tmp_path: Path) -> None:
     (tmp_path / "out.mt").symlink_to(os.devnull)
     with pytest.raises(OutputError, match=r"out\.mt: is a device or a pipe"):
