@@ -539,14 +539,14 @@ def test_the_language_and_not_the_first_letter_decides_on_direction(page: Any) -
 @pytest.mark.slow
 def test_regions_and_scripts_decide_on_direction(page: Any) -> None:
     directions = {
-        "rtl": "ug yi dv ckb sd ur_PK arb az-Arab az-IR ku-Arab pa-PK ur-Aran ff-Adlm".split(),
-        "ltr": "az ku pa sd-IN ar-Latn zh-Hant-TW sr_Cyrl".split(),
-        "auto": "mul qaa zxx x-own a".split(),
+        "rtl": "ug yi dv ckb sd ur_PK arb az-Arab az-IR ku-Arab pa-PK ur-Aran ff-Adlm",
+        "ltr": "az ku pa sd-IN ar-Latn zh-Hant-TW sr_Cyrl",
+        "auto": "mul qaa zxx x-own a",
     }
     body = """delete Intl.Locale.prototype.getTextInfo; delete Intl.Locale.prototype.textInfo; // some have none
-      return input.map((language) => controls.inLanguage(language).dir);"""
+      return [...new Set(input.split(" ").map((language) => controls.inLanguage(language).dir))];"""
     for direction, languages in directions.items():
-        assert run(page, "ui/controls", body, languages) == [direction] * len(languages)
+        assert run(page, "ui/controls", body, languages) == [direction]
 
 
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
