@@ -274,6 +274,9 @@ def test_who_leaves_a_project_is_told_that_it_is_not_there(anna: Person, ben: Pe
     page.goto(f"{ben.service.address}/#/nowhere")
     page.get_by_role("heading", name="There is nothing at this address").wait_for()
     page.wait_for_function("() => document.title === 'There is nothing at this address. · postedit'")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in").wait_for()
+    assert page.title() == "postedit"
 
 
 @pytest.mark.slow
