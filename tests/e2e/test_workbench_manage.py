@@ -226,7 +226,12 @@ def test_terms_are_searched_and_incomplete_ones_told_on_saving(anna: Person) -> 
     assert not browser.serious_violations(page, browser.axe_source())
     page.get_by_label("Translation 1", exact=True).fill("Haus")
     page.get_by_role("alert").wait_for(state="detached")
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Add a term").press("Enter")
+    page.keyboard.type("tree")
+    page.get_by_role("button", name="Remove tree").wait_for()
+    assert page.get_by_role("alert").count() == 0, "it was the former term that was refused"
+    page.get_by_role("button", name="Remove tree").press("Enter")
+    page.get_by_role("button", name="Save glossary").press("Enter")
     page.locator(".toast", has_text="Glossary saved: 249 terms.").wait_for()
     terms[239] = "term 240\tother\n"
     kept = [term for term in terms if term not in ("term 241\tWort 241\n", "term 249\tWort 249\n")]
@@ -257,6 +262,21 @@ def test_who_gives_up_a_role_sees_what_is_left(anna: Person, ben: Person) -> Non
     page.locator(".member", has_text="ben").locator("select").select_option("translator")
     page.get_by_role("link", name="Audit").wait_for(state="detached")
     assert page.get_by_role("button", name="Delete the project").count() == 0
+
+
+@pytest.mark.slow
+def test_who_leaves_a_project_is_told_that_it_is_not_there(anna: Person, ben: Person) -> None:
+    page = ben.page(f"project/{new_project(anna, ben='manager')}/settings")
+    page.locator(".member", has_text="ben").locator("select").select_option("")
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_role("button", name="Save settings").count() == 0
+    assert page.title() == "postedit"
+    page.goto(f"{ben.service.address}/#/nowhere")
+    page.get_by_role("heading", name="There is nothing at this address").wait_for()
+    page.wait_for_function("() => document.title === 'There is nothing at this address. · postedit'")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in").wait_for()
+    assert page.title() == "postedit"
 
 
 @pytest.mark.slow
@@ -335,7 +355,7 @@ def test_files_may_be_dropped_beside_the_zone(anna: Person) -> None:
     refusal = page.get_by_role("alert").filter(has_text="dropped.xlf: is not a translation file")
     refusal.wait_for()
     assert not browser.serious_violations(page, browser.axe_source())
-    page.get_by_role("button", name="Forget the refusal of dropped.xlf").press("Enter")
+    page.get_by_role("button", name="Close the message about dropped.xlf").press("Enter")
     refusal.wait_for(state="detached")
     page.locator("#upload:focus").wait_for()
 

@@ -536,6 +536,19 @@ def test_the_language_and_not_the_first_letter_decides_on_direction(page: Any) -
         assert found == [source, target, target]
 
 
+@pytest.mark.slow
+def test_regions_and_scripts_decide_on_direction(page: Any) -> None:
+    directions = {
+        "rtl": "ug yi dv ckb sd ur_PK arb az-Arab az-IR ku-Arab pa-PK ur-Aran ff-Adlm",
+        "ltr": "az ku pa sd-IN ar-Latn zh-Hant-TW sr_Cyrl",
+        "auto": "mul qaa zxx x-own a",
+    }
+    body = """delete Intl.Locale.prototype.getTextInfo; delete Intl.Locale.prototype.textInfo; // some have none
+      return [...new Set(input.split(" ").map((language) => controls.inLanguage(language).dir))];"""
+    for direction, languages in directions.items():
+        assert run(page, "ui/controls", body, languages) == [direction]
+
+
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     def codes(*labels: str) -> list[dict[str, Any]]:
         kinds = {False: "open", True: "close"}
@@ -596,6 +609,20 @@ def test_screen_readers_hear_which_segment_was_opened(page: Any) -> None:
         await new Promise((resolve) => setTimeout(resolve, 100));
       render(null, host); return heard;"""
     assert page.evaluate(EDITING % (CARD % body)) == ["Segment 71, not seen", "Segment 72, draft"]
+
+
+@pytest.mark.slow
+def test_the_last_announcement_is_of_where_one_is(page: Any) -> None:
+    body = """const { html, render } = await import(`${base}/lib.js`), heard = [];
+      const host = document.createElement("div"); render(html`<${messages.Messages} />`, host);
+      const listen = () => { const said = host.querySelector("[role=status]").textContent;
+        if (said.startsWith("Place") && said !== heard.at(-1)) heard.push(said); };
+      new MutationObserver(listen).observe(host, { subtree: true, childList: true, characterData: true });
+      for (const place of ["Place 5", "Place 6", "Place 6", "Place 5"]) messages.announce(place);
+      for (let tries = 0; tries < 100 && heard.length < 3; tries++)
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      render(null, host); return heard;"""
+    assert run(page, "ui/messages", body) == ["Place 5", "Place 6", "Place 5"]
 
 
 def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:

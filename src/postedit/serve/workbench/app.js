@@ -12,7 +12,7 @@ import { PeopleView } from "./manage/people_view.js";
 import { ProjectView } from "./manage/project_view.js";
 import { ProjectsView } from "./manage/projects_view.js";
 import { SignIn } from "./manage/sign_in.js";
-import { focusHeading, shownName, Waiting, useLoaded } from "./ui/controls.js";
+import { focusHeading, shownName, Waiting, useLoaded, useTitle } from "./ui/controls.js";
 import { isGone, LeftTexts } from "./ui/left_texts.js";
 import { attempt, Messages } from "./ui/messages.js";
 import { t } from "./strings.js";
@@ -42,9 +42,13 @@ function App() {
 function Shell({ queue, onHelp }) {
   const [kind, id, view, file, number] = route.value;
   const isProject = kind === "project" && id;
-  const project = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
-  const title = [shownName.value, isProject && project.value?.name, t.brand].filter(Boolean).join(" · ");
-  useEffect(() => { document.title = title; }, [title]);
+  const loaded = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
+  const project = isProject && loaded.value?.id === id && !isGone(loaded.error) ? loaded.value : null;
+  const title = [shownName.value, project?.name, t.brand].filter(Boolean).join(" · ");
+  useEffect(() => {
+    document.title = title;
+    return () => { document.title = t.brand; }; // no name of a project stays after signing out
+  }, [title]);
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current && document.activeElement === document.body) focusHeading(); // the link that led here is gone
@@ -52,20 +56,20 @@ function Shell({ queue, onHelp }) {
   }, [kind, id, view, file]);
   return html`
     <a class="skip" href="#content" onClick=${skip}>${t.skipToContent}</a>
-    <${Head} project=${isProject ? project.value : null} queue=${queue} onHelp=${onHelp} />
+    <${Head} project=${project} queue=${queue} onHelp=${onHelp} />
     ${currentView()}`;
 
   function currentView() {
     if (kind === "people") return html`<${PeopleView} />`;
     if (!isProject) return kind ? html`<${NotFound} />` : html`<${ProjectsView} />`;
-    if (!project.value || project.value.id !== id) {
-      return html`<main id="content" class="page"><${Waiting} loaded=${project} />
-        ${isGone(project.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
+    if (!project) {
+      return html`<main id="content" class="page"><${Waiting} loaded=${loaded} />
+        ${isGone(loaded.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
     }
     if (view === "file" && file) {
-      return html`<${EditorView} key=${file} project=${project.value} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;
+      return html`<${EditorView} key=${file} project=${project} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;
     }
-    return html`<${ProjectView} project=${project.value} view=${view ?? "files"} onChange=${project.reload} />`;
+    return html`<${ProjectView} project=${project} view=${view ?? "files"} onChange=${loaded.reload} />`;
   }
 }
 
@@ -111,6 +115,7 @@ function stateOf(queue, count) {
 }
 
 function NotFound() {
+  useTitle(t.errors.notFound);
   return html`<main id="content" class="page"><h1>${t.errors.notFound}</h1><p><a href=${address()}>${t.errors.home}</a></p></main>`;
 }
 

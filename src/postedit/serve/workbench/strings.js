@@ -64,7 +64,7 @@ export const t = {
   files: {
     empty: "No files yet.",
     drop: "Drop XLIFF, TMX or PO files here, or", choose: "choose files",
-    waiting: "Waiting to be uploaded", forget: (name) => `Forget the refusal of ${name}`,
+    waiting: "Waiting to be uploaded", forget: (name) => `Close the message about ${name}`,
     uploading: (share) => `Uploading, ${percent.format(share)}`,
     importing: "Reading segments and preparing proposals",
     importingShare: (share) => `Preparing proposals, ${percent.format(share)}`,

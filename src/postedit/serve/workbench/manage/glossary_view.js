@@ -65,7 +65,7 @@ function Terms({ path, project, loaded }) {
   const latest = useRef(draft);
   const [isKept, setKept] = useState(true);
   const [isText, setIsText] = useState(false);
-  const [isRefused, setRefused] = useState(false); // because a term is not complete
+  const [isRefused, setRefused] = useState(false); // because a term is not complete; until the next change
   const [turn, setTurn] = useState(0); // incremented when the table must start from other rows
   const isDirty = draft !== null && !isSame(draft.text, saved.text);
   const isStale = isDirty && draft.tag !== saved.tag;
@@ -81,9 +81,10 @@ function Terms({ path, project, loaded }) {
     latest.current = next;
     setDraft(next);
     setKept(!next || store.write(next));
+    setRefused(false); // else it would be told again and again while the term is being completed
   };
   const write = (text) => put(isSame(text, saved.text) ? null : { text, tag: isDirty ? latest.current.tag : saved.tag });
-  const discard = () => { put(null); setRefused(false); setTurn(turn + 1); };
+  const discard = () => { put(null); setTurn(turn + 1); };
 
   const now = isDirty ? draft.text : saved.text;
   const { head, columns, rows, bad } = readTerms(now);

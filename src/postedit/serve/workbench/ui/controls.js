@@ -3,6 +3,7 @@ import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
+const RIGHT_TO_LEFT = ["Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"]; // scripts; not all browsers have `getTextInfo`
 const FRAMES = 600; // of the screen, about ten seconds, to wait for a heading
 
 /** A share as a bar. @param {{value: number, label: string, tone?: string}} props */
@@ -74,10 +75,10 @@ export const inLanguage = (language) => ({ lang: language, dir: directionOf(lang
 
 function directionOf(language) {
   try {
-    const locale = new Intl.Locale(language.replaceAll("_", "-"));
-    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
+    const { script } = new Intl.Locale(language.replaceAll("_", "-")).maximize(); // the usual one, if none is named
+    return script ? (RIGHT_TO_LEFT.includes(script) ? "rtl" : "ltr") : "auto";
   } catch {
-    return "auto"; // browsers do not know the language
+    return "auto"; // this is no code of a language
   }
 }
 

@@ -12,7 +12,7 @@ let isSpeaking = false, count = 0;
 
 /** Announce a message to screen readers only: one message after the other, none twice in a row. @param {string} text */
 export function announce(text) {
-  if (text === spoken.value || waiting.includes(text)) return;
+  if (text === (waiting.at(-1) ?? spoken.value)) return;
   waiting.push(text);
   if (waiting.length > MOST) waiting.shift(); // old messages are of no use
   if (!isSpeaking) sayNext();
