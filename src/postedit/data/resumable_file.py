@@ -37,7 +37,8 @@ class PartialFile:
 
     def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False) -> None:
         check_partial(path, resume=resume)
-        self._path, self._partial, self._note = path, beside(path, ".partial"), beside(path, ".partial.json")
+        self._path, self._partial = path, beside_target(path, ".partial")
+        self._note = beside_target(path, ".partial.json")
         self._lock = lock_output(path)
         if _has_lines(self._partial):
             check_job(self._note, job, self._partial)
@@ -111,7 +112,7 @@ def remove_leftovers(path: Path) -> None:
     """
     lock = lock_output(path)
     with explain_os_errors(path):
-        beside(path, ".partial.json").unlink(missing_ok=True)
+        beside_target(path, ".partial.json").unlink(missing_ok=True)
         unlock_output(lock)
 
 
@@ -137,7 +138,7 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
 
 def recorded_job(path: Path) -> Mapping[str, Any]:
     """Return the job of an unfinished run that writes `path`; empty if there is no such run or it cannot be read."""
-    return read_note(beside(path, ".partial.json")) or {}
+    return read_note(beside_target(path, ".partial.json")) or {}
 
 
 def read_note(note: Path) -> dict[str, Any] | None:
@@ -172,16 +173,16 @@ def check_partial(path: Path, *, resume: bool, known: Mapping[str, Any] | None =
     check_writable(path)
     if is_stream(path):
         return
-    partial = beside(path, ".partial")
+    partial = beside_target(path, ".partial")
     check_writable(partial)
-    if beside(path, ".lock").exists():
+    if beside_target(path, ".lock").exists():
         lock_output(path).release()
     if not resume and _has_lines(partial):
         raise OutputError(
             f"{partial}: has lines of an unfinished run; add --resume to continue after them, or delete it to restart"
         )
     if known is not None and _has_lines(partial):
-        check_job(beside(path, ".partial.json"), {**recorded_job(path), **known}, partial)
+        check_job(beside_target(path, ".partial.json"), {**recorded_job(path), **known}, partial)
 
 
 def _has_lines(partial: Path) -> bool:
@@ -189,7 +190,7 @@ def _has_lines(partial: Path) -> bool:
     return partial.exists() and partial.stat().st_size > 0
 
 
-def beside(path: Path, ending: str) -> Path:
+def beside_target(path: Path, ending: str) -> Path:
     """Return the path of a file beside the target of `path`, so that it is on the same disk and shared by all links."""
     path = link_target(path)
     return path.with_name(path.name + ending)
@@ -201,7 +202,7 @@ def lock_output(path: Path) -> FileLock:
     Raises:
         OutputError: if another process holds the lock.
     """
-    place = beside(path, ".lock")
+    place = beside_target(path, ".lock")
     # One lock per process: a traceback may still hold a reference to work that was interrupted in this process.
     lock = FileLock(place, timeout=0, thread_local=False, is_singleton=True)
     with explain_os_errors(place):

@@ -13,7 +13,7 @@ from postedit.core.checksums import damaged_files, read_checksums, record_checks
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
 from postedit.core.output_paths import is_stream, link_target
-from postedit.data.resumable_file import beside, lock_output, unlock_output
+from postedit.data.resumable_file import beside_target, lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
 
 SAVE_SECONDS: Final = 2.0
@@ -56,7 +56,7 @@ class OutputFiles:
 
     def partial(self, side: str) -> Path:
         """Return the unfinished file of a side: PREFIX.SIDE.partial, or beside the target if PREFIX.SIDE is a link."""
-        return beside(self.named(side), ".partial")
+        return beside_target(self.named(side), ".partial")
 
     def whole(self) -> bool:
         """Return whether all finished files match their recorded digests, so that they are from the same run."""
