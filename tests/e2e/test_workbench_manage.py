@@ -247,10 +247,13 @@ def test_terms_are_searched_and_incomplete_ones_told_on_saving(anna: Person) -> 
 def test_list_that_cannot_be_read_says_why(view: str, request_of: str, anna: Person) -> None:
     page = anna.page()
     answer = {"error": {"code": "internal", "message": "the database is away", "request_id": "1"}}
-    page.route(request_of, lambda one: one.fulfill(status=500, json=answer))
+    refused: list[Any] = []
+    page.route(request_of, lambda one: (refused.append(one), one.fulfill(status=500, json=answer)))
     page.goto(f"{anna.service.address}/#/project/{new_project(anna)}/{view}")
     alert = page.get_by_role("alert").filter(has_text="the database is away")
     alert.wait_for()
+    while len(refused) < 2:  # the view asks again by itself once it follows the events of the project
+        page.wait_for_timeout(50)
     page.unroute(request_of)
     alert.get_by_role("button", name="Try again").click()
     page.get_by_text("project created" if view == "audit" else "Nothing has been learnt yet").wait_for()
