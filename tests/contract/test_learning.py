@@ -104,7 +104,7 @@ def ter(model: Seq2Seq, sentences: list[Sentence], batch: Batch) -> float:
 
 
 def test_every_registered_architecture_has_a_learning_configuration() -> None:
-    assert set(LEARNERS) == set(ARCHITECTURES)
+    assert set(LEARNERS) == set(ARCHITECTURES), "add each architecture to LEARNERS in tests/contract/test_learning.py"
     assert set(LEARNERS) >= set(QUICKLY)
 
 

@@ -13,6 +13,7 @@ from tiny import (
     SUBJECTS_BY_DTYPE,
     TINY,
     build,
+    ensembles,
 )
 
 from postedit.models import ARCHITECTURES
@@ -26,6 +27,11 @@ def test_every_registered_architecture_has_a_tiny_configuration() -> None:
 def test_every_registered_architecture_belongs_to_one_family() -> None:
     members = [name for family in FAMILIES.values() for name in family if name not in ENSEMBLES]
     assert sorted(members) == sorted(ARCHITECTURES), "add each architecture to FAMILIES in tests/contract/tiny.py"
+
+
+def test_the_tests_load_while_a_configuration_is_missing(monkeypatch) -> None:
+    monkeypatch.delitem(TINY, "cgru")
+    assert not any("cgru" in names for names, _, _ in ensembles().values())
 
 
 @pytest.mark.parametrize("subjects", [ARCHITECTURE_NAMES, SUBJECT_NAMES, SUBJECTS_BY_DTYPE])
