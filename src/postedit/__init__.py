@@ -14,6 +14,11 @@ __version__ = "0.1.0"
 __all__ = ["PostEdit", "PostEditor", "__version__"]
 
 
+def __dir__() -> list[str]:
+    """Return all names, so that completion also offers those that are not imported yet."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import the facade on first use."""
     if name == "PostEdit":

@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.core import TyperOption
 
+import postedit
 from postedit.cli.main import VERBS, app
 
 USE_A_MODEL = """
@@ -70,6 +71,10 @@ def test_inference_imports_no_training_corpora_or_plots(code: str) -> None:
     modules = {name for name in done.stdout.split() if name.count(".") < 3}
     assert modules >= {"postedit.editing.post_editor", "torch"}
     assert not modules & NOT_FOR_INFERENCE
+
+
+def test_completion_offers_the_public_names_before_their_import() -> None:
+    assert set(postedit.__all__) <= set(dir(postedit))
 
 
 def test_edit_shows_at_most_16_options_in_its_help() -> None:

@@ -17,7 +17,7 @@ from postedit.distributed.chunks import Chunk
 
 NOT_SELECTED: Final = "less like the domain"
 
-_PURPOSE: Final = "selecting text of a domain"
+_PURPOSE: Final = "selecting text of a domain (synth.choose below 1)"
 
 _BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"
 _IMPOSSIBLE: Final = -99.0

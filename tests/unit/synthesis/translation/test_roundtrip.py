@@ -1,5 +1,6 @@
 import json
 import pickle
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,12 @@ def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> Non
     chosen = read(tmp_path / "out.chosen.pe")
     assert len(chosen) == 600
     assert sum("unlike" in line for line in chosen) < 10
+
+
+def test_without_kenlm_the_option_that_needs_it_is_named(synth: Synth, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    message = refused(synth(options(tmp_path, choose=0.5)))
+    assert "(synth.choose below 1) needs kenlm; install it by: pip install 'postedit[roundtrip]'" in message
 
 
 def test_no_domain_is_an_error(synth: Synth, tmp_path: Path) -> None:
