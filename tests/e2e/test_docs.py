@@ -1,6 +1,5 @@
 """The code blocks of the README and of the documentation do what a reader is told they do."""
 
-import functools
 import importlib.util
 import re
 import shutil
@@ -29,9 +28,6 @@ LONG = re.compile(
     "README|tutorial|own-data|translation-files|clean|stages|-triplets|recipes|explain|resume|speed|corrections-count|phrase|llm"
     "|assess"
 )
-
-# Pages that use what another page makes. A process that runs only some of the tests makes it first.
-AFTER = {"docs/how-to/explain.md": "README.md"}
 
 # What the pages run on is real but small, so that a page takes seconds.
 LINES = {"train": 200, "dev": 3, "test": 5}
@@ -83,12 +79,9 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def run_page(checkout: Path, endpoint: None, programs: Path) -> Callable[[str], None]:
-    """Runs the blocks of a page, after those of the page it builds on, each page once."""
+    """Runs the blocks of a page."""
 
-    @functools.cache
     def run(page: str) -> None:
-        if page in AFTER:
-            run(AFTER[page])
         names: dict[str, Any] = {"__name__": "__main__"}
         for block in doc_blocks.runnable_blocks(ROOT / page):
             doc_blocks.run_block(block, checkout, names, programs)
