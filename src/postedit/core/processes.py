@@ -23,6 +23,8 @@ Out = TypeVar("Out")
 
 _AHEAD: Final = 2  # items queued per process: enough to keep it busy, few enough to use little memory
 
+_OF_TERMINALS: Final = (signal.SIGINT, signal.SIGHUP)  # sent to all processes of a command
+
 _SECONDS_TO_SEND: Final = 1.0
 """Far longer than the parent process, which reads continually, takes to receive a result."""
 
@@ -94,10 +96,10 @@ def map_in_processes(
     errors: list[PosteditError] = []
     source = until_error(items, errors)
     try:
-        waiting.extend(pool.submit(_work, item) for item in islice(source, _AHEAD * processes))
+        waiting.extend(_submitted(pool, item) for item in islice(source, _AHEAD * processes))
         while waiting:
             done = waiting.popleft().result()
-            waiting.extend(pool.submit(_work, item) for item in islice(source, 1))
+            waiting.extend(_submitted(pool, item) for item in islice(source, 1))
             yield done
         if errors:
             raise errors[0]
@@ -113,6 +115,18 @@ def map_in_processes(
         pool.shutdown(wait=True, cancel_futures=True)
         ours.close()
         theirs.close()
+
+
+def _submitted(pool: ProcessPoolExecutor, item: Any) -> Future[Any]:
+    """Submit an item, with the signals of a terminal held back, also in processes that this starts.
+
+    Otherwise Ctrl-C while a process imports its modules, before `_start`, would print a traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_TERMINALS)
+    try:
+        return pool.submit(_work, item)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
@@ -131,10 +145,10 @@ _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Prepare a worker process. It ignores SIGINT and SIGHUP, which a terminal sends to all; the parent ends it."""
+    """Prepare a worker process. It ignores the signals of a terminal; the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in _OF_TERMINALS:
         signal.signal(number, signal.SIG_IGN)
     _built = build(numbers.get())
 
