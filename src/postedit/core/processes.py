@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -112,21 +113,28 @@ def map_in_processes(
         ours.close()  # ends the processes at once
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        ours.close()
-        theirs.close()
+        with _signals_held():
+            pool.shutdown(wait=True, cancel_futures=True)
+            ours.close()
+            theirs.close()
 
 
-def _submitted(pool: ProcessPoolExecutor, item: Any) -> Future[Any]:
-    """Submit an item, with the signals of a terminal held back, also in processes that this starts.
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold back the signals of a terminal until the block ends, and in processes that it starts until `_start`.
 
-    Otherwise Ctrl-C while a process imports its modules, before `_start`, would print a traceback.
+    Otherwise Ctrl-C would print tracebacks of processes that import their modules, or whose parent does not wait.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_TERMINALS)
     try:
-        return pool.submit(_work, item)
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _submitted(pool: ProcessPoolExecutor, item: Any) -> Future[Any]:
+    with _signals_held():
+        return pool.submit(_work, item)
 
 
 def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:

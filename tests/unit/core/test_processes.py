@@ -72,7 +72,8 @@ def build(number):
 if __name__ == "__main__":
     os.setpgrp()
     results = map_in_processes(build, range(4), 2)
-    threading.Timer(1.0, os.killpg, (0, signal.SIGINT)).start()
+    for seconds in (1.0, 2.0):
+        threading.Timer(seconds, os.killpg, (0, signal.SIGINT)).start()
     try:
         list(results)
     except KeyboardInterrupt:
