@@ -9,7 +9,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
@@ -142,11 +142,11 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         records, broken_spans = read_lines(sink.path), command.spec.broken_spans
         try:
             summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OutputError) as error:
             hint = (
                 "" if is_stream(out) else f"; the corrections are kept in {sink.path}, and --resume writes the copies"
             )
-            raise KeyboardInterrupt(f"stopped before all copies were written{hint}") from None
+            raise type(error)(f"{str(error) or 'stopped before all copies were written'}{hint}") from None
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)

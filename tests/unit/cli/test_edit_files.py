@@ -297,7 +297,9 @@ def test_a_run_that_fails_while_copies_are_written_continues(
             copy_patched(source, patches, out)
 
         patch.setattr("postedit.jobs.corrected_files.copy_patched", full)
-        assert "b.xlf: cannot be written: the disk is full" in refused(edit(*arguments))
+        message = refused(edit(*arguments))
+        assert "b.xlf: cannot be written: the disk is full" in message
+        assert "the corrections are kept in" in message
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".xlf") == ["a.xlf"]
     editor.calls.clear()
     assert edit(*arguments, "--resume").exit_code == 0
