@@ -9,12 +9,13 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
+from postedit.data.text_paths import is_far
 from postedit.files.options import SUFFIXES
 from postedit.jobs import editing as job
 from postedit.llm.usage_report import ENDING
@@ -29,12 +30,16 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     that is not a model. Every other argument names a model.
 
     Raises:
-        DataError: if a translation file is missing or in a package, or `--out` is needed for the copies of a folder.
+        DataError: if a translation file is missing, in a package or at a URL, or `--out` is needed for the copies of a
+            folder.
     """
     models: list[str] = []
     files: list[Path] = []
     for name in named or ():
+        name = name.removeprefix("file://")
         path = Path(name)
+        if is_far(name) and path.suffix.lower() in SUFFIXES:
+            raise DataError(f"{name}: translation files are read from this machine only; copy it here first")
         is_folder = path.is_dir() and not _is_model(path)
         if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.iterdir()):
             raise DataError(f"give --out: the folder of the copies of the files in {path}")
@@ -137,11 +142,11 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         records, broken_spans = read_lines(sink.path), command.spec.broken_spans
         try:
             summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OutputError) as error:
             hint = (
                 "" if is_stream(out) else f"; the corrections are kept in {sink.path}, and --resume writes the copies"
             )
-            raise KeyboardInterrupt(f"stopped before all copies were written{hint}") from None
+            raise type(error)(f"{str(error) or 'stopped before all copies were written'}{hint}") from None
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)

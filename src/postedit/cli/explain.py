@@ -141,6 +141,8 @@ def explain(
     job.check_model(
         editor, texts, focus, shared.warn, attention=attention, gold_alignments=gold_links is not None, mask=mask
     )
+    if figures is not None:
+        job.make_folder(figures)
     files = {"src": src, "mt": mt, "pe": pe}
     kept = None
     if evidence:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -22,6 +23,8 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 _AHEAD: Final = 2  # items queued per process: enough to keep it busy, few enough to use little memory
+
+_OF_TERMINALS: Final = (signal.SIGINT, signal.SIGHUP)  # sent to all processes of a command
 
 _SECONDS_TO_SEND: Final = 1.0
 """Far longer than the parent process, which reads continually, takes to receive a result."""
@@ -94,10 +97,10 @@ def map_in_processes(
     errors: list[PosteditError] = []
     source = until_error(items, errors)
     try:
-        waiting.extend(pool.submit(_work, item) for item in islice(source, _AHEAD * processes))
+        waiting.extend(_submitted(pool, item) for item in islice(source, _AHEAD * processes))
         while waiting:
             done = waiting.popleft().result()
-            waiting.extend(pool.submit(_work, item) for item in islice(source, 1))
+            waiting.extend(_submitted(pool, item) for item in islice(source, 1))
             yield done
         if errors:
             raise errors[0]
@@ -110,9 +113,28 @@ def map_in_processes(
         ours.close()  # ends the processes at once
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        ours.close()
-        theirs.close()
+        with _signals_held():
+            pool.shutdown(wait=True, cancel_futures=True)
+            ours.close()
+            theirs.close()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold back the signals of a terminal until the block ends, and in processes that it starts until `_start`.
+
+    Otherwise Ctrl-C would print tracebacks of processes that import their modules, or whose parent does not wait.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_TERMINALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _submitted(pool: ProcessPoolExecutor, item: Any) -> Future[Any]:
+    with _signals_held():
+        return pool.submit(_work, item)
 
 
 def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
@@ -131,10 +153,10 @@ _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Prepare a worker process. It ignores SIGINT and SIGHUP, which a terminal sends to all; the parent ends it."""
+    """Prepare a worker process. It ignores the signals of a terminal; the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in _OF_TERMINALS:
         signal.signal(number, signal.SIG_IGN)
     _built = build(numbers.get())
 

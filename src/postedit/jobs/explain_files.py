@@ -12,7 +12,7 @@ from rich.console import Console
 
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, explain_os_errors
+from postedit.core.files import atomic_write, check_writable, explain_os_errors
 from postedit.data.line_sinks import LineSink, open_sink
 from postedit.data.lines import check_aligned, read_aligned, read_lines
 from postedit.data.resumable_file import file_fingerprint
@@ -290,8 +290,6 @@ class Explanations:
         """
         from postedit.explain.figure import attention_figure, missing_characters
 
-        with explain_os_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
         missing: set[str] = set()
         for line in lines:
             sentence = self.sentences[line - 1]
@@ -308,6 +306,17 @@ class Explanations:
                 f"no font here has {''.join(sorted(missing))[:40]}: PNG files show boxes; SVG files and the HTML page "
                 "are drawn with the reader's own fonts"
             )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for figures before the long work, which would be lost if they could not be written.
+
+    Raises:
+        OutputError: if it cannot be made or written.
+    """
+    with explain_os_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+    check_writable(path / "figure.png")
 
 
 @contextmanager

@@ -216,6 +216,12 @@ def test_no_translation_is_longer_than_the_file_allows(
     assert (record["text"], record["skipped"]) == ("ab~!", None if changed else corrected_files._TOO_LONG)
 
 
+def test_file_may_be_named_by_its_url_on_this_machine(edit: Any, tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "b.xlf"
+    assert edit("MODEL", f"file://{path}", "--out", f"file://{out}").exit_code == 0
+    assert out.read_text().count("!<") == 2
+
+
 def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "out.xlf"
     editor.raise_at = {"ein  Wort": KeyboardInterrupt()}
@@ -240,6 +246,7 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, mo
     ("arguments", "message"),
     [
         (["none.xlf", "--out", "x.xlf"], "none.xlf: there is no such file"),
+        (["s3://bucket/a.xlf", "--out", "x.xlf"], "s3://bucket/a.xlf: translation files are read from this machine"),
         (["a.xlf"], "give --out: the copy of a.xlf"),
         (["a.xlf", "--out", "a.xlf"], "a.xlf: is an input; give another --out"),
         (["a.xlf", "sub/a.xlf", "--out", "out"], "a.xlf: would be the copy of several files"),
@@ -290,7 +297,9 @@ def test_a_run_that_fails_while_copies_are_written_continues(
             copy_patched(source, patches, out)
 
         patch.setattr("postedit.jobs.corrected_files.copy_patched", full)
-        assert "b.xlf: cannot be written: the disk is full" in refused(edit(*arguments))
+        message = refused(edit(*arguments))
+        assert "b.xlf: cannot be written: the disk is full" in message
+        assert "the corrections are kept in" in message
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".xlf") == ["a.xlf"]
     editor.calls.clear()
     assert edit(*arguments, "--resume").exit_code == 0

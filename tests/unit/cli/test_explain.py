@@ -173,6 +173,14 @@ def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Editor, "edit", interrupted)
 
 
+def test_figures_that_cannot_be_written_are_refused_before_the_work(
+    run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_after(0, monkeypatch)
+    result = run("explain", model, *texts(files), "--figures", files / "src" / "figures")
+    assert "figures: cannot be written: a part of the path is a file" in refused(result)
+
+
 def test_interrupted_it_starts_over(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_after(0, monkeypatch)
     result = run("explain", model, *texts(files), "--html", files / "out.html")

@@ -60,3 +60,31 @@ def test_processes_stopped_while_sending_end(tmp_path: Path) -> None:
     script = tmp_path / "large.py"
     script.write_text(LARGE)
     subprocess.run([sys.executable, script], check=True, timeout=100)
+
+
+STARTING = """
+import os, signal, sys, threading, time
+from postedit.core.processes import map_in_processes
+
+def build(number):
+    return abs
+
+if __name__ == "__main__":
+    os.setpgrp()
+    results = map_in_processes(build, range(4), 2)
+    for seconds in (1.0, 2.0):
+        threading.Timer(seconds, os.killpg, (0, signal.SIGINT)).start()
+    try:
+        list(results)
+    except KeyboardInterrupt:
+        sys.exit(130)
+else:
+    time.sleep(3)  # as if it imported large modules
+"""
+
+
+def test_processes_interrupted_while_starting_print_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "starting.py"
+    script.write_text(STARTING)
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    assert (ended.returncode, ended.stderr) == (130, "")
