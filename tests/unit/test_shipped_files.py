@@ -97,6 +97,12 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_unit_starts_the_service_again_until_its_database_is_there() -> None:
+    """Without a pause, systemd gives up after five starts within ten seconds; one without a database takes two."""
+    (pause,) = re.findall(r"^RestartSec=(\d+)$", (ROOT / "deploy/postedit.service").read_text(), re.MULTILINE)
+    assert 4 * int(pause) > 10
+
+
 def test_what_the_image_is_made_of_is_there() -> None:
     text = (ROOT / "deploy/Containerfile").read_text()
     copied = [one for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.M) for one in line.split()[:-1]]

@@ -76,10 +76,10 @@ class EventHub:
                     return
                 check = loop.time() + CHECK_SECONDS
             found = await asyncio.to_thread(self._store.projects.events, project, after, _AT_ONCE, names_members)
-            for event in found:
-                after = event["id"]
-                yield server_sent(event["kind"], event, event["id"])
-            if not found and not await self._wait(project, after):
+            if found:  # in one part: a part that is sent after the client has gone makes asyncio log a warning
+                after = found[-1]["id"]
+                yield "".join(server_sent(event["kind"], event, event["id"]) for event in found)
+            elif not await self._wait(project, after):
                 yield ": \n\n"
 
     async def _wait(self, project: str, after: int) -> bool:

@@ -156,6 +156,8 @@ def _sentence(problem: Any) -> str:
         least, most = problem["ctx"].get("min_length"), problem["ctx"].get("max_length")
         bound = f"at least {least}" if most is None else f"at most {most}"
         return f"{where}: must have {bound} characters, not {len(problem['input'])}"
+    if "UploadFile" in problem["msg"]:
+        return f"{where}: must be a file with a name, not text (with curl: -F {where}=@PATH)"
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
 

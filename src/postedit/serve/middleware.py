@@ -123,7 +123,8 @@ class RequestLog:
             request_id.reset(token)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "none")
+        refused = scope["path"] if scope["path"] in _EDITING else "none"  # before its route was found
+        route = getattr(scope.get("route"), "path", refused)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.requests.labels(method, route, status).inc()
         self._metrics.request_seconds.labels(route).observe(seconds)

@@ -23,7 +23,7 @@ from postedit.serve.chat_messages import given_mt, read_task
 from postedit.serve.http_errors import HttpError
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
-from postedit.serve.routes_edit import check_count, check_texts
+from postedit.serve.routes_edit import aside, check_count, check_texts, marked_segments
 from postedit.serve.service import Service, ServiceDep, unless_gone
 from postedit.text.language_tags import same_language
 from postedit.text.languages import known_languages, language_identifier
@@ -197,17 +197,15 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
         raise DataError(f"q has {len(asked.texts)} texts, and translation {len(translations)}; give one for each")
     check_texts(service.config.limits, [*asked.texts, *translations])
     check_count(service.config.limits, len(asked.texts))
-    marked = None
-    segments = [Segment(src, given_mt(src, mt)) for src, mt in zip(asked.texts, translations, strict=True)]
-    if asked.format == "html":
-        marked = [MarkedSegment.of(one.src, one.mt, "html") for one in segments]
-        segments = [one.segment for one in marked]
+    pairs = [Segment(src, given_mt(src, mt)) for src, mt in zip(asked.texts, translations, strict=True)]
+    marked = await aside(pairs, marked_segments, pairs, "html") if asked.format == "html" else None
+    segments = pairs if marked is None else [one.segment for one in marked]
     model = asked.model or _model_for(service, asked.source, asked.target)
     work = service.engine.edit(segments, model=model, project=asked.project, client=who.client)
     found = await unless_gone(request, work)
     texts = [one.text for one in found.results]
     if marked is not None:
-        texts = [one.written(result) for one, result in zip(marked, found.results, strict=True)]
+        texts = await aside(pairs, lambda: list(map(MarkedSegment.written, marked, found.results)))
     answer: dict[str, Any] = {"translatedText": texts[0] if isinstance(asked.q, str) else texts}
     if asked.source == "auto":
         detected = [(await to_thread.run_sync(_detected, text))[0] for text in asked.texts]

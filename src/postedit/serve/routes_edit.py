@@ -43,8 +43,8 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
     who.require("edit", asked.project)
     check_texts(service.config.limits, [text for one in asked.segments for text in one.texts])
     check_count(service.config.limits, len(asked.segments))
-    marked = None if asked.markup == "plain" else await _aside(asked, _marked, asked.segments, asked.markup)
     given = asked.segments
+    marked = None if asked.markup == "plain" else await aside(given, marked_segments, given, asked.markup)
     segments = [
         Segment(
             one.src if marked is None else marked[row].segment.src,
@@ -69,7 +69,7 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
     if marked is None:
         results = [_edited(one, result) for one, result in zip(segments, found.results, strict=True)]
     else:
-        results = await _aside(asked, _all_with_codes, marked, found.results)
+        results = await aside(given, _all_with_codes, marked, found.results)
     return {"model": found.model, "fingerprint": found.fingerprint, "results": results}
 
 
@@ -147,14 +147,15 @@ def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
     return edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
 
 
-async def _aside(asked: api.EditRequest, work: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of work on the texts of a request; long texts go to a thread, to keep the event loop free."""
-    if sum(len(text) for one in asked.segments for text in (one.src, one.mt or "")) < _LARGE:
+async def aside(segments: Sequence[api.SegmentIn | Segment], work: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of work on some segments; long ones go to a thread, to keep the event loop free."""
+    if sum(len(text) for one in segments for text in (one.src, one.mt or "")) < _LARGE:
         return work(*arguments)
     return await to_thread.run_sync(work, *arguments)
 
 
-def _marked(segments: Sequence[api.SegmentIn], markup: Markup) -> list[MarkedSegment]:
+def marked_segments(segments: Sequence[api.SegmentIn | Segment], markup: Markup) -> list[MarkedSegment]:
+    """Return segments with their inline codes; see `MarkedSegment.of`."""
     return [MarkedSegment.of(one.src, one.mt, markup) for one in segments]
 
 

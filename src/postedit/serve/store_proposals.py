@@ -68,12 +68,17 @@ class Proposals:
             change.execute(sql.insert(segments), rows)
 
     def count_repetitions(self, change: ProjectChange, file: str) -> None:
-        """Record how many segments of a file have the same texts as each, once all are imported."""
-        of_file, count = segments.c.file == file, sql.func.count()
-        counted = sql.select(segments.c.same, count.label("repeats")).where(of_file)
-        several = counted.group_by(segments.c.same).having(count > 1).subquery()
-        alike = of_file & (segments.c.same == several.c.same)
-        change.execute(sql.update(segments).where(alike).values(repeats=several.c.repeats))
+        """Record how many segments of a file have the same texts as each, once all are imported.
+
+        Segments are found by key. The statistics of PostgreSQL lack a new file: it takes its segments for very few, and
+        would count them anew for each one if they were joined with the counts.
+        """
+        count = sql.func.count().over(partition_by=segments.c.same).label("alike")
+        counted = sql.select(segments.c.number.label("at"), count).where(segments.c.file == file).subquery()
+        several = rows_of(change.connection, sql.select(counted).where(counted.c.alike > 1))
+        if several:
+            this = (segments.c.file == file) & (segments.c.number == sql.bindparam("at"))
+            change.execute(sql.update(segments).where(this).values(repeats=sql.bindparam("alike")), several)
 
     def waiting(self, file: str, position: int, count: int, after: int = 0) -> list[Row]:
         """Return the rows of open segments whose proposals are older than a position of the memory.

@@ -254,6 +254,17 @@ def test_own_pages_may_change_things(service: RunningService) -> None:
         assert service.client.post("/v1/edit", json={"segments": []}, headers=headers).status_code == 200
 
 
+def test_refused_requests_for_models_count_at_their_routes(tmp_path: Path) -> None:
+    """Else nobody could see in the metrics how many requests a busy model turns away; paths of others are any words."""
+    metrics = Metrics()
+    client = behind_checks(tmp_path, metrics, lambda: 5.0, limits={"body_bytes": 1024})
+    for path, size, status in (("/v1/edit", 1, 429), ("/v1/edit", 2000, 413), ("/any/word", 2000, 413)):
+        assert client.post(path, content=b"a" * size).status_code == status
+    text = metrics.text().decode()
+    for route, status in (("/v1/edit", 429), ("/v1/edit", 413), ("none", 413)):
+        assert f'postedit_requests_total{{method="POST",route="{route}",status="{status}"}} 1.0' in text
+
+
 @pytest.mark.slow
 def test_many_requests_of_a_client_are_refused_for_a_while(tmp_path) -> None:
     limits = {"requests_per_second": 0.01, "burst": 3}

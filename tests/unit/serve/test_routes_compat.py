@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import threading
 import urllib.error
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from scripted import RunningService, serving, settings
 from serve_tools import answer_check
 
 from postedit.serve import routes_compat
+from postedit.serve.inline_markup import MarkedSegment
 
 
 @pytest.fixture
@@ -158,6 +160,28 @@ def test_several_texts_and_tags_of_html_are_corrected(service: RunningService) -
     answer = service.client.post("/translate", json={**body, "format": "html"}).json()
     assert answer["translatedText"] == ["X <b>Y</b> &lt;", "Z"]
     assert len(answer["detectedLanguage"]) == 2
+
+
+def test_long_html_is_read_and_written_in_a_thread(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """250 texts of 5,000 characters take seconds, in which nobody else would be answered."""
+    threads = {"of": set(), "written": set()}
+
+    def noting(name: str) -> Callable[..., Any]:
+        function = getattr(MarkedSegment, name)
+
+        def noted(*given: Any) -> Any:
+            threads[name].add(threading.current_thread().name)
+            return function(*given)
+
+        return noted
+
+    for name in threads:
+        monkeypatch.setattr(MarkedSegment, name, noting(name))
+    for count in (1, 250):
+        body = {"q": ["the <b>house</b> is large"] * count, "translation": ["das <b>haus</b>"] * count}
+        answer = service.client.post("/translate", json={**body, "source": "en", "format": "html"})
+        assert set(answer.json()["translatedText"]) == {"DAS <b>HAUS</b>"}
+    assert {name: len(used) for name, used in threads.items()} == {"of": 2, "written": 2}
 
 
 @pytest.mark.parametrize(

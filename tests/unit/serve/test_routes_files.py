@@ -63,6 +63,16 @@ def test_a_form_with_two_files_is_refused(client: TestClient, path: str) -> None
     assert client.post(path, files=parts[:1]).status_code == 202
 
 
+@pytest.mark.parametrize("path", ["/v1/projects/default/files", "/v1/jobs"])
+def test_who_sends_text_in_place_of_a_file_is_told_so(client: TestClient, path: str) -> None:
+    """As with `curl -F file=a.xlf`, which lacks the @."""
+    for form in ({"data": {"file": "a.xlf"}}, {"files": {"file": ("", b"a")}}):
+        refused = client.post(path, **form)
+        assert refused.status_code == 422
+        message = "file: must be a file with a name, not text (with curl: -F file=@PATH)"
+        assert refused.json()["error"]["message"] == message
+
+
 def test_nothing_confirmed_leaves_every_byte(client: TestClient) -> None:
     content = xliff(*PAIRS)
     file = upload(client, content)
