@@ -48,8 +48,9 @@ class FileJobs:
     Args:
         store: the store with the jobs.
         engine: the engine that makes proposals.
-        at_once: number of jobs of each sort that this process works on at a time. The sorts are jobs on whole files,
-            for which people wait; jobs that renew proposals, which wait for people; and jobs that fill in repetitions.
+        at_once: number of jobs of each sort that this process works on at a time. The sorts are reading new files, so
+            that people can begin; proposals for whole files, for which people wait; jobs that renew proposals, which
+            wait for people; and jobs that fill in repetitions.
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
@@ -68,6 +69,7 @@ class FileJobs:
         self._loop = asyncio.get_running_loop()
         sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",), ("fill",)) * self._at_once
         self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
+        self._tasks += [asyncio.create_task(self._work(("import",), reads=True)) for _ in range(self._at_once)]
 
     async def stop(self) -> None:
         """Stop; other processes, or this one after its next start, continue the jobs."""
@@ -80,14 +82,15 @@ class FileJobs:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
 
-    async def _work(self, kinds: Sequence[JobKind]) -> None:
+    async def _work(self, kinds: Sequence[JobKind], *, reads: bool = False) -> None:
+        """Do jobs of some kinds; with `reads`, only read the files of imports, which only such workers begin with."""
         while True:
             try:
-                job = await asyncio.to_thread(self._next, kinds)
+                job = await asyncio.to_thread(self._next, kinds, reads=reads)
                 if job is None:
                     await self._sleep()
                 else:
-                    await self._run(job)
+                    await self._run(job, reads=reads)
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
                 await asyncio.sleep(_POLL_SECONDS)
@@ -102,9 +105,9 @@ class FileJobs:
                 await self._wake.wait()
             self._wake.clear()
 
-    def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
+    def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
         """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none."""
-        job = self._store.jobs.claim(kinds, self._models) or self._left_by_others(kinds)
+        job = self._store.jobs.claim(kinds, self._models, unread=reads) or self._left_by_others(kinds)
         if job is not None:
             self._own.add(job.id)
         return job
@@ -152,15 +155,15 @@ class FileJobs:
         self._fail(taken, f"the service was interrupted {taken.interruptions} times at this; its log says why")
         return None
 
-    async def _run(self, job: ClaimedJob) -> None:
+    async def _run(self, job: ClaimedJob, *, reads: bool = False) -> None:
         """Do a job, and record its outcome; if this process stops, the job is released for another one."""
         try:
-            await self._done(job)
+            await self._done(job, reads)
         finally:
             self._own.discard(job.id)
 
-    async def _done(self, job: ClaimedJob) -> None:
-        work = asyncio.create_task(self._do(job))
+    async def _done(self, job: ClaimedJob, reads: bool) -> None:
+        work = asyncio.create_task(self._do(job, reads))
         beats = asyncio.create_task(self._beat(job, work))
         try:
             await asyncio.wait({work})
@@ -192,7 +195,7 @@ class FileJobs:
             except OutputError as error:
                 _log.warning("job %s: %s", job.id, error)
 
-    async def _do(self, job: ClaimedJob) -> None:
+    async def _do(self, job: ClaimedJob, reads: bool) -> None:
         file, again = await asyncio.to_thread(self._store.files.row, job.file), False
         if job.kind == "propose":
             again = not await self._renew(job, file)
@@ -201,6 +204,10 @@ class FileJobs:
         else:
             if file["state"] == "importing":
                 await asyncio.to_thread(self._read, job, file)
+            if reads:  # a worker for proposals continues
+                await asyncio.to_thread(self._store.jobs.release, job)
+                self._wake.set()
+                return
             await self._propose_all(job, file, 0)
         await asyncio.to_thread(self._end, job, again=again)
 

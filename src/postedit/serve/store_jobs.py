@@ -134,7 +134,13 @@ class Jobs:
         if change.execute(importing.values(state="failed", error=sentence)).rowcount:
             change.event("file", file=file, action="failed", error=sentence)
 
-    def claim(self, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None) -> ClaimedJob | None:
+    def claim(
+        self,
+        kinds: Sequence[JobKind] = JOB_KINDS,
+        models: Collection[str] | None = None,
+        *,
+        unread: bool | None = None,
+    ) -> ClaimedJob | None:
         """Claim the first waiting job whose file has no running job; return None if there is no such job.
 
         Jobs that fill in repetitions do not wait for other jobs of the file, nor do others wait for them.
@@ -142,8 +148,12 @@ class Jobs:
         Args:
             kinds: kinds of jobs to consider.
             models: models of this process, beside the default one; None: any. Jobs of other models are left to others.
+            unread: consider only jobs on files that are still to be read (True) or are not (False).
         """
         waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
+        if unread is not None:
+            is_unread = jobs.c.file.in_(sql.select(files.c.id).where(files.c.state == "importing"))
+            waiting = waiting.where(is_unread if unread else ~is_unread)
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)
             .limit(1)

@@ -159,7 +159,7 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
         jobs = FileJobs(store, engine)
         jobs.start()
         async with asyncio.timeout(20):
-            while store.jobs.get(job)["state"] == "running":
+            while store.jobs.get(job)["state"] in ("running", "waiting"):
                 await asyncio.sleep(0.05)
         await jobs.stop()
 
@@ -394,7 +394,7 @@ def test_a_job_is_of_its_process_until_its_end_is_recorded(
     job, own = jobs_of._next(["import"]), []
     assert job is not None
     assert job.id in jobs_of._own
-    monkeypatch.setattr(jobs_of, "_do", lambda _: _refused())
+    monkeypatch.setattr(jobs_of, "_do", lambda *_: _refused())
     monkeypatch.setattr(jobs_of, "_fail", lambda failed, _: own.append(failed.id in jobs_of._own))
     asyncio.run(jobs_of._run(job))
     assert own == [True]
@@ -543,7 +543,7 @@ def test_work_goes_on_after_any_exception(
 ) -> None:
     monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.01)
     claims: list[Callable[[], Any]] = [store.jobs.claim, lambda: 1 // 0]
-    monkeypatch.setattr(store.jobs, "claim", lambda *_: claims.pop()() if claims else None)
+    monkeypatch.setattr(store.jobs, "claim", lambda *_, **__: claims.pop()() if claims else None)
 
     async def work() -> None:
         task = asyncio.create_task(jobs_of._work(JOB_KINDS))
@@ -585,6 +585,35 @@ def test_files_are_read_and_proposals_renewed_while_people_never_pause(
         await jobs_of.stop()
 
     asyncio.run(work())
+
+
+def test_files_are_read_while_others_get_their_proposals(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People can begin with a new file at once, however many large ones wait for a slow model."""
+    edit, may_end = jobs_of.proposer._engine.edit, asyncio.Event()
+
+    async def slow(*given: Any, **options: Any) -> Any:
+        await may_end.wait()
+        return await edit(*given, **options)
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", slow)
+    with store.database.change("default", "anna") as change:
+        new = [store.files.create(change, f"{number}.xlf", io.BytesIO(xliff(*PAIRS))) for number in range(4)]
+        jobs = [store.jobs.add(change, "import", file) for file in new]
+
+    async def work() -> None:
+        jobs_of.start()
+        async with asyncio.timeout(60):
+            while any(store.files.get(file)["state"] != "ready" for file in new):
+                await asyncio.sleep(0.02)
+            may_end.set()
+            while any(store.jobs.get(job)["state"] != "done" for job in jobs):
+                await asyncio.sleep(0.02)
+        await jobs_of.stop()
+
+    asyncio.run(work())
+    assert all(store.segments.get(file, 1)["proposal"]["text"] == "das Haus" for file in new)
 
 
 def _teach(store: Store) -> None:
@@ -1057,7 +1086,7 @@ def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
         found = store.files.get(file)
         assert (found["state"], found["segments"], found["changed"]) == ("ready", 400, 400)
         assert found["estimate"]["proposals"] == 400
-    assert max(one["claims"] for one in _claims(store)) > 1
+    assert max(one["claims"] for one in _claims(store)) > 2, "one reads, and one makes proposals"
 
 
 def wait_until(store: Store, condition: Callable[[dict[str, Any]], bool]) -> None:
