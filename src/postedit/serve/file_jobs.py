@@ -107,7 +107,9 @@ class FileJobs:
 
     def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
         """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none."""
-        job = self._store.jobs.claim(kinds, self._models, unread=reads) or self._left_by_others(kinds)
+        job = self._store.jobs.claim(kinds, self._models, unread=reads)
+        if job is None and not reads:
+            job = self._left_by_others(kinds)
         if job is not None:
             self._own.add(job.id)
         return job
