@@ -99,8 +99,9 @@ class Proposals:
         return self._some(file, numbers.order_by(*order).limit(count))
 
     def _some(self, file: str, numbers: sql.Select[Any]) -> list[Row]:
-        query = sql.select(segments).where(segments.c.file == file, segments.c.number.in_(numbers))
         with self._db.read() as connection:
+            found = connection.execute(numbers).scalars().all()  # not joined, for the reason in `count_repetitions`
+            query = sql.select(segments).where(segments.c.file == file, segments.c.number.in_(found))
             return rows_of(connection, query.order_by(segments.c.number))
 
     def count_waiting(self, file: str, position: int) -> int:
