@@ -121,7 +121,7 @@ def map_in_processes(
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Hold back the signals of a terminal until the block ends, and in processes that it starts until `_start`.
+    """Hold back the signals of a terminal from this thread until the block ends, and from new processes until `_start`.
 
     Otherwise Ctrl-C would print tracebacks of processes that import their modules, or whose parent does not wait.
     """
@@ -158,6 +158,7 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     for number in _OF_TERMINALS:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_TERMINALS)  # programs that it starts would inherit the block
     _built = build(numbers.get())
 
 
