@@ -41,10 +41,13 @@ def serve(
     As long as it listens on this machine alone, which is the default, nobody has to sign in. Ctrl-C stops it once all
     requests are answered.
     """
-    for name in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
-        library(name, "postedit serve", "serve")
-    from postedit.serve.service_logs import set_up_logs
-    from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
+    from postedit.core.processes import signals_held
+
+    with signals_held():  # while they are imported, some modules turn a KeyboardInterrupt into another exception
+        for name in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
+            library(name, "postedit serve", "serve")
+        from postedit.serve.service_logs import set_up_logs
+        from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
 
     if config is not None and model is not None:
         raise DataError("give MODEL, or --config with its models, but not both")
@@ -56,7 +59,8 @@ def serve(
         return
     set_up_logs(settings.log)
     typer.echo(f"Loading {', '.join(settings.models)} ...")
-    from postedit.serve.web_server import run_service  # which compiles functions, and logs that
+    with signals_held():
+        from postedit.serve.web_server import run_service  # which compiles functions, and logs that
 
     run_service(settings, lambda address: typer.echo(f"Serving at {address} (Ctrl-C stops)"))
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
 from typing import Any, Final, Protocol, TypeVar
@@ -113,18 +113,20 @@ def map_in_processes(
         ours.close()  # ends the processes at once
         raise
     finally:
-        with _signals_held():
+        with signals_held():
             pool.shutdown(wait=True, cancel_futures=True)
             ours.close()
             theirs.close()
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Hold back the signals of a terminal until the block ends, and in processes that it starts until `_start`.
+def signals_held() -> Iterator[None]:
+    """Hold back the signals of a terminal from this thread until the block ends, and from processes that it starts.
 
-    Otherwise Ctrl-C would print tracebacks of processes that import their modules, or whose parent does not wait.
+    Otherwise Ctrl-C would print tracebacks of processes that import their modules, or whose parent does not wait. New
+    processes call `ignore_signals` first.
     """
+    resource_tracker.ensure_running()  # which would unblock SIGINT when the first process starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_TERMINALS)
     try:
         yield
@@ -132,8 +134,15 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def ignore_signals(*numbers: signal.Signals) -> None:
+    """Ignore some signals, and no longer hold any back, since programs that this process starts would inherit that."""
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_TERMINALS)
+
+
 def _submitted(pool: ProcessPoolExecutor, item: Any) -> Future[Any]:
-    with _signals_held():
+    with signals_held():
         return pool.submit(_work, item)
 
 
@@ -156,8 +165,7 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
     """Prepare a worker process. It ignores the signals of a terminal; the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
-    for number in _OF_TERMINALS:
-        signal.signal(number, signal.SIG_IGN)
+    ignore_signals(*_OF_TERMINALS)
     _built = build(numbers.get())
 
 

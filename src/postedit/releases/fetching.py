@@ -84,7 +84,8 @@ def _content(place: str, model: KnownModel) -> bytes:
     content = _downloaded(place, model.bytes) if _is_address(place) else _read(Path(place), model.bytes)
     if len(content) != model.bytes:
         fault = "is not complete" if len(content) < model.bytes else "is another file"
-        raise DataError(f"{place}: {fault}: {model.name} is in {model.file}, of {model.bytes:,} bytes; get that file")
+        right = f"the release file of {model.name} is {model.file} ({model.bytes:,} bytes)"
+        raise DataError(f"{place}: {fault}: {right}; get it")
     if hashlib.sha256(content).hexdigest() != model.sha256:
         raise DataError(
             f"{place}: is damaged, or was released with another version of postedit: its SHA-256 is not that of "

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final, Self
 
 from postedit.core.errors import ModelFolderError, PosteditError
+from postedit.core.processes import ignore_signals, signals_held
 from postedit.jobs.editing import silence_library
 from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, Work
 from postedit.serve.project_editors import ProjectEditors
@@ -49,7 +50,8 @@ class ModelProcess:
         with self._starting:
             if self._is_unwanted:
                 raise ProcessDiedError("is not wanted any more")
-            self._process.start()
+            with signals_held():
+                self._process.start()
         theirs.close()
         facts = self._answer(None)
         if isinstance(facts, str):
@@ -139,8 +141,7 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
 
     It ignores the signals that stop the service, since accepted requests are answered first.
     """
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.SIG_IGN)
+    ignore_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     os.environ.update(dict.fromkeys(_THREADS, str(spec.threads)))
     from postedit.compiled import wait_no_longer  # its imports read these variables
 

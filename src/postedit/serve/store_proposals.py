@@ -70,8 +70,8 @@ class Proposals:
     def count_repetitions(self, change: ProjectChange, file: str) -> None:
         """Record how many segments of a file have the same texts as each, once all are imported.
 
-        Segments are found by key. The statistics of PostgreSQL lack a new file: it takes its segments for very few, and
-        would count them anew for each one if they were joined with the counts.
+        Each segment is updated by its key, not by a join with the counts: PostgreSQL, which has no statistics about a
+        new file, expects few segments in it, and would count them again for each one.
         """
         count = sql.func.count().over(partition_by=segments.c.same).label("alike")
         counted = sql.select(segments.c.number.label("at"), count).where(segments.c.file == file).subquery()

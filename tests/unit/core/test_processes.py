@@ -19,6 +19,11 @@ def fail(block: list[int]) -> None:
     raise DataError(f"block {block} cannot be used")
 
 
+def blocked_signals(block: list[int]) -> str:
+    command = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+    return subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def die(block: list[int]) -> None:
     os._exit(1)
 
@@ -33,6 +38,10 @@ def test_results_are_in_order_whatever_the_number_of_processes(workers: int) -> 
 def test_an_error_is_that_of_the_block(workers: int) -> None:
     with pytest.raises(DataError, match=r"block \[0\] cannot be used"):
         list(LocalExecutor(workers).map(same_in_all(fail), [[0]]))
+
+
+def test_programs_that_processes_start_have_no_signals_blocked() -> None:
+    assert list(LocalExecutor(2).map(same_in_all(blocked_signals), [[0]])) == ["set()"]
 
 
 def test_a_process_that_dies_is_reported() -> None:

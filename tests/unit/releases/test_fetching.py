@@ -68,7 +68,10 @@ def test_another_file_is_refused_and_nothing_is_installed(world: World, model: K
         (good[:-1] + bytes([good[-1] ^ 1]), "SHA-256 is not that of house.en-de"),
         (good[:-1], "is not complete"),
         (b"", "is not complete"),
-        (good + b"x", r"is another file: house\.en-de is in house\.en-de-1\.tar\.xz, of [\d,]+ bytes; get that file"),
+        (
+            good + b"x",
+            r"is another file: the release file of house\.en-de is house\.en-de-1\.tar\.xz \([\d,]+ bytes\)",
+        ),
     ):
         (tmp_path / model.file).write_bytes(content)
         with pytest.raises(DataError, match=fault):
