@@ -158,6 +158,26 @@ def models_of(pid: int) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("moment", ["imports", "model process"])
+def test_control_c_while_it_starts_prints_no_traceback(moment: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "postedit", "serve", "none", "--port", "0"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **streams)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Loading")
+        if moment == "model process":
+            wait_until(lambda: models_of(process.pid))
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+        rest = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+
+
+@pytest.mark.slow
 def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
     assert "no such" in refusal("missing/model", "--port", "0", folder=tmp_path)
     assert "anybody could read" not in refusal("none", "--config", "x", folder=tmp_path)
