@@ -94,6 +94,7 @@ def new_file(anna: Person, project: str) -> str:
     raise AssertionError(jobs)
 
 
+@pytest.mark.slow
 def test_import_sends_a_file_as_it_is_and_says_what_was_added(anna: Person, tmp_path: Path) -> None:
     project = new_project(anna)
     page = anna.page(f"project/{project}/learnt")

@@ -92,6 +92,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_processes_interrupted_while_starting_print_nothing(tmp_path: Path) -> None:
     script = tmp_path / "starting.py"
     script.write_text(STARTING)

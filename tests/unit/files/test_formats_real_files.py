@@ -167,6 +167,7 @@ def applied(before: Sequence[str], edits: Sequence[tuple[int, int, list[str]]]) 
     return output + "".join(before[done:]), changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOUND, ids=name_of)
 def test_translations_have_the_codes_of_their_source(path: Path) -> None:
     form, data, units = read(path)

@@ -179,6 +179,7 @@ def fastest(work: Callable[[], object]) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

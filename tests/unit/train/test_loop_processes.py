@@ -47,7 +47,7 @@ PROCESSES: dict[str, Any] = {"max_steps": 8, "validate_every": 4, "save_every": 
     "loss",
     [
         pytest.param({"ema": 0.5}, id="plain"),
-        pytest.param({"risk": {"search": "beam"}}, id="risk"),
+        pytest.param({"risk": {"search": "beam"}}, id="risk", marks=pytest.mark.slow),
         pytest.param({"precision": "bf16"}, id="bf16", marks=pytest.mark.slow),
         pytest.param({"compile": True}, id="compiled", marks=pytest.mark.slow),
     ],

@@ -20,15 +20,15 @@ from postedit.train.train_state import LossTrend, Plateau, TrainState, Validated
 SCHEDULES: dict[str, dict[str, Any]] = {
     "inverse-sqrt": {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
     "plateau": {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
+}
+SLOW_SCHEDULES: dict[str, dict[str, Any]] = {
     "sgd": {
         "schedule": "constant", "optimizer": "sgd", "momentum": 0.9, "ema": 0.9, "average": "last", "keep_best": 3,
     },
-}  # fmt: skip
-SLOW_SCHEDULES: dict[str, dict[str, Any]] = {
     "adafactor": {"schedule": "linear", "optimizer": "adafactor", "ema": 0.99},
     "risk": {"schedule": "constant", "risk": {"weight": 0.7}},
     "rdrop": {"schedule": "constant", "rdrop": 2.0, "warmup_steps": 0},
-}
+}  # fmt: skip
 
 
 def finish(folder: Path, corpora: Path, settings: dict[str, Any], **options: Any) -> int | None:
