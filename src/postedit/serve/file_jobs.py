@@ -107,17 +107,16 @@ class FileJobs:
 
     def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
         """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none."""
-        job = self._store.jobs.claim(kinds, self._models, unread=reads)
-        if job is None and not reads:
-            job = self._left_by_others(kinds)
+        job = self._store.jobs.claim(kinds, self._models, unread=reads) or self._left_by_others(kinds, reads=reads)
         if job is not None:
             self._own.add(job.id)
         return job
 
-    def _left_by_others(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
+    def _left_by_others(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
         """Take over and return a job whose process seems to be dead, if this process has its model; else None.
 
-        A job of another model is left to other processes for a while. If none takes it, this one does, and it fails.
+        A job of another model is left to other processes for a while. If none takes it, this one does, and it fails;
+        with `reads`, it is left, as it would only be put back.
         """
         moment, running, known = time.monotonic(), self._store.jobs.running(), self._seen
         self._seen = seen = {
@@ -127,10 +126,10 @@ class FileJobs:
         for one, (beats, since) in seen.items():
             if moment - since <= _DEAD_SECONDS:
                 continue
-            models = self._models if moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
+            models = self._models if reads or moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
             if (taken := self._taken_over(one, beats, kinds, models)) is not None:
                 return taken
-        return self._of_unknown_model(kinds)
+        return None if reads else self._of_unknown_model(kinds)
 
     def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Take over and return a job whose model no process seems to have; None if there is none.

@@ -148,12 +148,13 @@ class Jobs:
         Args:
             kinds: kinds of jobs to consider.
             models: models of this process, beside the default one; None: any. Jobs of other models are left to others.
-            unread: consider only jobs on files that are still to be read (True) or are not (False).
+            unread: consider only imports of files that are still to be read (True), or only other jobs (False).
         """
         waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
         if unread is not None:
-            is_unread = jobs.c.file.in_(sql.select(files.c.id).where(files.c.state == "importing"))
-            waiting = waiting.where(is_unread if unread else ~is_unread)
+            is_read = jobs.c.file.not_in(sql.select(files.c.id).where(files.c.state == "importing"))
+            is_other = (jobs.c.kind != "import") | is_read
+            waiting = waiting.where(~is_other if unread else is_other)
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)
             .limit(1)

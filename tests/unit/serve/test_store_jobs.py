@@ -286,6 +286,32 @@ def test_a_dead_job_is_found_behind_those_of_other_kinds(
     assert [job and job.kind for job in found] == [*kinds]
 
 
+def test_workers_for_proposals_read_the_files_of_edit_jobs(store: Store, jobs_of: FileJobs) -> None:
+    kinds: tuple[JobKind, ...] = ("edit", "import")
+    with store.database.change("default", "anna") as change:
+        for kind in kinds:
+            store.jobs.add(change, kind, store.files.create(change, "a.xlf", io.BytesIO(xliff(*PAIRS))))
+    found = [jobs_of._next(kinds, reads=reads) for reads in (True, False, True, False)]
+    assert [job and job.kind for job in found] == ["import", "edit", None, None]
+
+
+def test_a_file_whose_reader_died_need_not_wait_for_workers_for_proposals(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", -1.0)
+    with store.database.change("default", "anna") as change:
+        file = store.files.create(change, "a.xlf", io.BytesIO(xliff(*PAIRS)))
+        store.jobs.add(change, "import", file)
+    assert store.jobs.claim() is not None
+    job = jobs_of._next(["import"], reads=True)
+    assert job is not None
+    asyncio.run(jobs_of._run(job, reads=True))
+    assert (store.files.get(file)["state"], store.jobs.get(job.id)["state"]) == ("ready", "waiting")
+    again = jobs_of._next(["import"])
+    assert again is not None
+    assert again.interruptions == 1
+
+
 @pytest.fixture
 def other_model(store: Store) -> str:
     """Return a job that waits for a model that this process does not have."""
