@@ -18,10 +18,10 @@ def test_no_connection_outlives_the_service(with_tables: str, tmp_path: Path, mo
     """A thread that looks for jobs asks the database only when its task has been cancelled."""
     looking, closed, claim, close = threading.Event(), threading.Event(), Jobs.claim, Store.close
 
-    def late_claim(self: Jobs, *args: Any) -> Any:
+    def late_claim(self: Jobs, *args: Any, **options: Any) -> Any:
         looking.set()
         closed.wait(0.5)
-        return claim(self, *args)
+        return claim(self, *args, **options)
 
     def noted_close(self: Store) -> None:
         close(self)
