@@ -163,7 +163,7 @@ def test_several_texts_and_tags_of_html_are_corrected(service: RunningService) -
 
 
 def test_long_html_is_read_and_written_in_a_thread(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """250 texts of 5,000 characters take seconds, in which nobody else would be answered."""
+    """Otherwise, nobody else would be answered meanwhile."""
     threads = {"of": set(), "written": set()}
 
     def noting(name: str) -> Callable[..., Any]:

@@ -173,7 +173,7 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
 
 
 def test_repetitions_of_a_file_not_in_the_statistics_are_counted(store: Store) -> None:
-    """PostgreSQL estimates that such a file has one segment; a join with the counts then took a minute for 12,000."""
+    """PostgreSQL expects few segments in such a file; joined with the counts, it counts them again for each one."""
     rows = [{"number": one, "same": f"{one // 2:032x}", "tagged": False, "state": "new"} for one in range(2, 6002)]
     for after in ("ANALYZE serve_segments", "SELECT 1"):
         file = imported(store, xliff(("the house", "die Haus")))
