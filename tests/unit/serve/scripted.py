@@ -55,7 +55,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
             yield RunningService(app, client, address)
         finally:
             server.should_exit = True
-            thread.join(90)  # a compilation in another thread may hold it up
+            thread.join(600)  # a compilation in another thread may hold it up
         if thread.is_alive():
             frame = sys._current_frames().get(thread.ident or 0)
             stack = "".join(traceback.format_stack(frame)) if frame else "none\n"
@@ -82,7 +82,7 @@ class RunningService:
     def wait_until(self, *, waiting: int) -> None:
         """Wait until so many segments wait for a model process, and all processes work."""
         engine = self.app.state.service.engine
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300  # a process that replaces another one takes a while
         while time.monotonic() < deadline:
             lines, workers = [*engine._backlog._lines.values()], engine._pool._workers
             if sum(map(len, lines)) == waiting and all(worker.ready and not worker.idle for worker in workers):

@@ -112,7 +112,7 @@ class _SlowStart:
 
     def start(self) -> None:
         self.starts.set()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         self.pid = 1
 
     def kill(self) -> None:
@@ -141,15 +141,15 @@ def test_a_process_killed_while_it_is_started_has_started(starts: bool, monkeypa
     starting = Thread(target=start)
     starting.start()
     if starts:
-        assert slow.starts.wait(10)
+        assert slow.starts.wait(60)
         killing = Thread(target=begun[0].kill)
         killing.start()
         killing.join(0.2)
         assert killing.is_alive()
         assert not slow.killed
         slow.go.set()
-        killing.join(10)
-    assert ended.wait(10)
+        killing.join(60)
+    assert ended.wait(60)
     starting.join()
     assert slow.killed == starts == slow.starts.is_set()
 

@@ -214,7 +214,8 @@ def test_scores_have_signatures_and_the_unedited_mt(service: RunningService) -> 
 
 @pytest.mark.slow
 def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
-    config = settings(tmp_path, processes=1, model={"learns": True}, limits={"timeout_seconds": 300.0})
+    limits = {"batch_timeout_seconds": 300.0, "timeout_seconds": 300.0}
+    config = settings(tmp_path, processes=1, model={"learns": True}, limits=limits)
     with serving(config, scripted=False) as service:
         mt, pe = "der die Haus", "der das Haus"
         learn = {"src": "the house", "mt": mt, "pe": pe}
@@ -235,25 +236,21 @@ def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
         assert "needs pe, which is blank" in service.client.post("/v1/learn", json=learn).json()["error"]["message"]
 
 
-def model_threads() -> set[threading.Thread]:
-    """Return the threads that talk to model processes."""
-    return {one for one in threading.enumerate() if one.name.startswith("model process")}
-
-
 @pytest.mark.slow
 def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
-    before = model_threads()
     with ThreadPoolExecutor(4) as pool:
         with serving(settings(tmp_path)) as service:
             gate = tmp_path / "gate"
             asked = [pool.submit(service.edit, f"until {gate}") for _ in range(3)]
             service.wait_until(waiting=2)
+            threads = service.app.state.service.engine._pool._threads._threads
+            assert any(one.is_alive() for one in threads)
             threading.Timer(0.5, gate.touch).start()  # the service is told to stop meanwhile
         assert [one.result().status_code for one in asked] == [200] * 3
     deadline = time.monotonic() + 60
-    while model_threads() - before and time.monotonic() < deadline:
+    while any(one.is_alive() for one in threads) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not model_threads() - before
+    assert not any(one.is_alive() for one in threads), "that talk to model processes"
 
 
 @pytest.mark.slow
