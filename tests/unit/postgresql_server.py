@@ -13,6 +13,12 @@ from typing import LiteralString
 
 import pytest
 
+_SECONDS = 300
+"""Time for a program of the server, on a machine with much else to do."""
+
+_PATIENT = ("-w", "-t", str(_SECONDS))
+"""Options with which `pg_ctl` waits for that long."""
+
 _END_OTHERS: LiteralString = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -40,11 +46,11 @@ class PostgresqlServer:
 
     def start(self) -> None:
         options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=80"
-        command = [self._control, "-D", str(self._data), "-o", options, "-l", str(self.folder / "log"), "-w", "start"]
-        self._run(command)
+        command = [self._control, "-D", str(self._data), "-o", options, "-l", str(self.folder / "log")]
+        self._run([*command, *_PATIENT, "start"])
 
     def stop(self, mode: str = "immediate") -> None:
-        self._run([self._control, "-D", str(self._data), "-m", mode, "stop"])
+        self._run([self._control, "-D", str(self._data), "-m", mode, *_PATIENT, "stop"])
 
     def kill(self) -> None:
         """Kill the server and all its processes at once, as a crash of the machine would."""
@@ -71,7 +77,7 @@ class PostgresqlServer:
     def _run(self, command: list[str]) -> None:
         nothing = subprocess.DEVNULL
         subprocess.run(
-            command, cwd=self.folder, user=self._user, check=True, stdout=nothing, stderr=nothing, timeout=60
+            command, cwd=self.folder, user=self._user, check=True, stdout=nothing, stderr=nothing, timeout=_SECONDS
         )
 
 

@@ -235,8 +235,11 @@ def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
 
 
 def work_for_ever(place: str, slowness: float) -> None:
-    """Work on jobs with an engine that takes `slowness` seconds per batch; if killed, it soon counts as dead."""
-    file_jobs._DEAD_SECONDS, file_jobs._BEAT_SECONDS, file_jobs._POLL_SECONDS = 1.0, 0.2, 0.1
+    """Work on jobs with an engine that takes `slowness` seconds per batch; if killed, it soon counts as dead.
+
+    Not too soon: on a loaded machine, signs of life are late, and a job that is taken over too often is given up.
+    """
+    file_jobs._DEAD_SECONDS, file_jobs._BEAT_SECONDS, file_jobs._POLL_SECONDS = 5.0, 0.5, 0.3
 
     class SlowEngine(WordEngine):
         async def edit(self, segments: Sequence[Segment], **options: Any) -> EditedSegments:

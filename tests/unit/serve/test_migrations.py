@@ -87,7 +87,7 @@ def test_several_processes_may_start_at_once(place: str) -> None:
     code = "import sys; from postedit.serve.store import Store; print(len(Store(sys.argv[1]).projects.all()))"
     command = [sys.executable, "-c", code, place]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [process.communicate(timeout=120)[0] for process in started] == ["1\n"] * 4
+    assert [process.communicate(timeout=600)[0] for process in started] == ["1\n"] * 4
 
 
 def test_tables_of_a_newer_postedit_are_left_alone(place: str) -> None:

@@ -24,6 +24,14 @@ from postedit.serve.store_jobs import LostJobError
 from postedit.serve.store_proposals import Proposal
 
 
+@pytest.fixture(autouse=True)
+def one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all decisions be made on one day, and drafts in one go, on slow machines and about midnight as well."""
+    made = store_decisions.now()
+    monkeypatch.setattr(store_decisions, "now", lambda: made)
+    monkeypatch.setattr(store_decisions, "_TOGETHER", timedelta(days=1))
+
+
 @pytest.fixture
 def file(store: Store) -> str:
     return imported(store, xliff(*PAIRS))

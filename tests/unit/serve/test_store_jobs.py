@@ -21,7 +21,7 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.database import explained
 from postedit.core.errors import DataError, OutputError
-from postedit.serve import file_jobs, store_projects
+from postedit.serve import file_jobs, store_decisions, store_projects
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError, EndpointUnavailableError
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
@@ -158,7 +158,7 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     async def work() -> None:
         jobs = FileJobs(store, engine)
         jobs.start()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while store.jobs.get(job)["state"] in ("running", "waiting"):
                 await asyncio.sleep(0.05)
         await jobs.stop()
@@ -1039,7 +1039,9 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
         assert store.jobs.get(job.id)["error"] == found["error"]
 
 
-def test_progress_counts_the_last_confirmation_of_each_segment(store: Store) -> None:
+def test_progress_counts_the_last_confirmation_of_each_segment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = store_decisions.now()
+    monkeypatch.setattr(store_decisions, "now", lambda: made)  # else midnight would divide them
     file = imported(store, xliff(("a b", "b c d e"), ("x", "y"), ("x", "y")))
     store.decisions.save(file, 1, decision(store, file, 1, "b", state="draft", seconds=1.5), "ben")
     for target in ("b c d f", "b c d e"):
@@ -1098,7 +1100,8 @@ def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
             store.jobs.add(change, "import", files[-1])
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["serve_tools"])
-    workers = [context.Process(target=work_for_ever, args=(place, 0.1), daemon=True) for _ in range(3)]
+    # The first two are so slow that they are at work whenever they are killed.
+    workers = [context.Process(target=work_for_ever, args=(place, pace), daemon=True) for pace in (1.0, 1.0, 0.1)]
     for worker in workers[:2]:
         worker.start()
     wait_until(store, lambda job: job["done"] > 0)  # one of them has the last one
