@@ -292,7 +292,7 @@ def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Te
 def test_a_stream_of_events_ends_with_the_right_to_read_it(
     team: Team, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    for name, seconds in (("CHECK_SECONDS", 0.1), ("_BEAT_SECONDS", 0.1), ("_STREAM_SECONDS", 30.0)):
+    for name, seconds in (("CHECK_SECONDS", 0.1), ("_BEAT_SECONDS", 0.1), ("_STREAM_SECONDS", 3600.0)):
         monkeypatch.setattr(event_hub, name, seconds)
     project, people = team.projects["anna"], team.store.people
     headers = {} if how == "session" else team.key("anna", "files")
@@ -306,16 +306,16 @@ def test_a_stream_of_events_ends_with_the_right_to_read_it(
     looks, events = itertools.count(1), team.store.projects.events
 
     def look(*given: Any) -> Any:
-        if next(looks) == 3:
+        number = next(looks)
+        if number == 3:
             revoke()
+        assert number < 50, "the stream goes on"
         return events(*given)
 
     monkeypatch.setattr(team.store.projects, "events", look)
-    started = time.monotonic()
     stream = team.client.get(f"/v1/projects/{project}/events", headers=headers)
     assert stream.status_code == 200
     assert next(looks) > 3
-    assert time.monotonic() - started < 20
     assert team.client.get(f"/v1/projects/{project}", headers=headers).status_code in (401, 404)
 
 
@@ -334,7 +334,7 @@ def test_the_progress_of_a_job_ends_with_the_right_to_read_it(team: Team, monkey
     with ThreadPoolExecutor(1) as pool:
         stream = pool.submit(team.client.get, "/v1/jobs/1/events", headers=headers)
         try:
-            assert stream.result(20).text.count("data: ") == 1
+            assert stream.result(120).text.count("data: ") == 1
         finally:
             running["state"] = "done"
 

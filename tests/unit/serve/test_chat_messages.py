@@ -103,7 +103,7 @@ def test_other_messages_are_refused_with_the_forms(message: str) -> None:
     ],
 )
 def test_long_runs_of_spaces_take_no_longer_than_other_texts(message: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()  # in which other threads of the tests take no part
     with suppress(DataError):
         read_task(message)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 0.5

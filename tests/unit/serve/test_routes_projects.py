@@ -277,18 +277,20 @@ def test_long_work_leaves_threads_for_what_is_short(client: TestClient, monkeypa
 def test_deletions_do_not_wait_until_the_file_is_written_anew(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end, cleaned = threading.Event(), []
+    begun, end, cleaned = threading.Event(), threading.Event(), []
 
     def clean(_: Any) -> None:
         cleaned.append(True)
-        end.wait(60)
+        begun.set()
+        end.wait(300)
 
     monkeypatch.setattr(store_base, "clean", clean)
     try:
         for _ in range(5):
             assert client.delete(f"/v1/projects/{project(client)}").status_code == 204
+            assert begun.wait(60)  # else one run could be for all
         assert project(client)
-        assert len(cleaned) <= 1
+        assert len(cleaned) == 1
     finally:
         end.set()
     client.app.state.service.store.database._cleaner.shutdown()  # type: ignore[attr-defined]

@@ -68,16 +68,18 @@ def test_a_database_that_takes_no_changes_makes_unready(
 def test_a_database_that_does_not_answer_is_not_waited_for(
     client: TestClient, started: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, end = [], threading.Event()
+    asked, begun, end = [], threading.Event(), threading.Event()
 
     def hang(_: Database) -> None:
         asked.append(True)
+        begun.set()
         end.wait(60)
 
     monkeypatch.setattr(Database, "check", hang)
     monkeypatch.setattr(routes_status, "_PATIENCE", 0.1)
     try:
         assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
+        assert begun.wait(60)
         assert len(asked) == 1, "one thread waits for it, however often somebody asks"
     finally:
         end.set()

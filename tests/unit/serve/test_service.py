@@ -19,16 +19,16 @@ def test_answer_of_the_database_counts_though_it_is_asked_anew_at_once() -> None
 
     def check() -> None:
         if next(asked):
-            slow.wait(10)
+            slow.wait(300)
 
     async def ask() -> tuple[str, str]:
         service = service_with(check)
 
         async def twice() -> str:
-            await service.database_state(10)
+            await service.database_state(300)
             return await service.database_state(0.05)
 
-        first, second = await asyncio.gather(twice(), service.database_state(10))
+        first, second = await asyncio.gather(twice(), service.database_state(300))
         slow.set()
         return first, second
 
