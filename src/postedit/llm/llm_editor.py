@@ -381,9 +381,8 @@ def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
             return runner.run(ended())
 
     with ThreadPoolExecutor(1) as executor:
-        running = executor.submit(run)
         try:
-            return running.result()
+            return executor.submit(run).result()
         except BaseException:  # an interruption reaches only this thread, so cancel the work in the other one
             with suppress(RuntimeError):  # the loop is closed already if the work itself failed
                 loop.call_soon_threadsafe(task.cancel)

@@ -5,16 +5,19 @@ import logging
 import socket
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from stub_server import Stub
+from stub_server import Stub, corrected
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError, RecipeError
+from postedit.llm import chat_client, connection
 from postedit.llm.chat_client import EndpointError, EndpointRefusedError
+from postedit.llm.connection import open_client
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.replies import parse_reply, retry_after
@@ -144,7 +147,15 @@ def test_the_key_of_another_host_is_warned_of(
 
 
 def test_no_more_requests_at_a_time_than_allowed(make_editor: MakeEditor) -> None:
-    with Stub(slow=0.02) as stub:
+    begun = Event()
+
+    def correct(src: str, mt: str) -> str:
+        if stub.most_at_once >= 3:
+            begun.set()
+        begun.wait(60)  # the first ones wait for the third
+        return corrected(mt)
+
+    with Stub(slow=0.02, correct=correct) as stub:
         make_editor(stub, segments=1, concurrency=3).edit_segments(segments(30))
     assert stub.most_at_once == 3
 
@@ -194,10 +205,15 @@ def test_texts_that_are_too_long_stop_nothing(make_editor: MakeEditor, most: int
     assert [one.changed for one in results] == [most > 0] * 25 + [True]
 
 
-def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
-    with Stub(slow=10) as stub:
+def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def patient(config: LlmConfig, key: str) -> Any:
+        return open_client(config.model_copy(update={"timeout": 120.0}), key)
+
+    with Stub(slow=60) as stub:
         editor = make_editor(stub, timeout=0.3, retries=1, segments=1)
-        (result,) = editor.edit_segments(segments(1))
+        with monkeypatch.context() as patch:
+            patch.setattr(chat_client, "open_client", patient)  # else a slow connection would be the reason
+            (result,) = editor.edit_segments(segments(1))
         left = editor.store.figures()["left as mt"]
         stub.slow = 0.0
         assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again
@@ -211,22 +227,30 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
 
 def test_what_was_not_sent_costs_nothing(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(url: str) -> None:
-        editor = make_editor(SimpleNamespace(url=url), timeout=0.2, retries=0, segments=1)
+        editor = make_editor(SimpleNamespace(url=url), retries=0, segments=1)
         with pytest.raises(EndpointError, match="cannot be reached"):
             editor.edit_segments(segments(1))
         assert (editor.store.spent(), editor.store.figures()["failed requests"]) == (0.0, 1)
 
+    monkeypatch.setattr(connection, "_CONNECT", 0.1)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as clients:
         for _ in range(4):  # more than it lets wait, so that no other one gets a connection
             client = clients.enter_context(socket.socket())
             client.setblocking(False)
             client.connect_ex(full.getsockname())
         refuse("http://{}:{}/v1".format(*full.getsockname()))
+    monkeypatch.setattr(connection, "_CONNECT", 60.0)
     for variable in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(variable, raising=False)
     with Stub() as proxy:  # which does not do what a proxy has to
         monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/v1"))
         refuse("https://api.example.com/v1")
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2.0, 120.0])
+def test_a_request_that_could_not_be_sent_is_recognised_in_time(seconds: float) -> None:
+    client = open_client(LlmConfig(endpoint="http://127.0.0.1:9/v1", timeout=seconds), "")
+    assert client.timeout.connect < client.timeout.read == seconds
 
 
 def test_editors_without_a_name_of_their_work_do_not_share_a_budget(make_editor: MakeEditor) -> None:

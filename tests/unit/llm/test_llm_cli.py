@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -169,17 +170,25 @@ def kill_and_resume(tmp_path: Path, items: int, kills: int) -> None:
     asked, out = segments(items, seed=5), tmp_path / "out"
     files = write_lines(tmp_path, asked)
     (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
-    with Stub({"drop": 0.05, "429": 0.05}, slow=0.2, spares_single=True) as stub:
+    goal, killed = 0, threading.Event()
+
+    def hold(_: object) -> None:  # so that no process is done before it is killed
+        if len(stub.asked) >= goal:
+            killed.wait(600)
+
+    with Stub({"drop": 0.05, "429": 0.05}, refusal=hold, slow=0.2, spares_single=True) as stub:
         command = [sys.executable, "-m", "postedit", "edit", *options(tmp_path, stub), *files, "--out", str(out)]
         command += ["--budget", "100", "--set", "chunk_lines=100", "--set", "llm.concurrency=4"]
         in_flight, environment = 0, {**os.environ, "OMP_NUM_THREADS": "1"}
         for number in range(kills):
             more = ["--resume"] if number else []
+            killed.clear()
             goal = len(stub.asked) + max(2, items // 8 // (kills + 1))
             with subprocess.Popen([*command, *more], stderr=subprocess.PIPE, env=environment) as process:
                 wait_for(lambda goal=goal, process=process: len(stub.asked) >= goal or process.poll() is not None)
                 assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
                 process.send_signal(signal.SIGKILL)
+            killed.set()
             in_flight += 4
         done = subprocess.run([*command, "--resume"], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

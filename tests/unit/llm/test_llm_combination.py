@@ -5,6 +5,7 @@ import math
 import tomllib
 from collections import Counter
 from pathlib import Path
+from threading import Lock
 
 import pytest
 from stub_server import Stub, corrected
@@ -25,11 +26,12 @@ class Moody:
     """A model whose answers differ: of four about a segment, the first rewrites it, and the second corrects nothing."""
 
     def __init__(self) -> None:
-        self.calls = Counter[tuple[str, str]]()
+        self.calls, self.lock = Counter[tuple[str, str]](), Lock()  # samples are asked for at the same time
 
     def __call__(self, src: str, mt: str) -> str:
-        self.calls[src, mt] += 1
-        turn = self.calls[src, mt] % 4
+        with self.lock:
+            self.calls[src, mt] += 1
+            turn = self.calls[src, mt] % 4
         return f"neu {corrected(mt)}" if turn == 1 else mt if turn == 2 else corrected(mt)
 
 

@@ -4,7 +4,10 @@ import asyncio
 import os
 import signal
 import sqlite3
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +32,7 @@ from postedit.editing.protection import Protected
 from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import unchanged
 from postedit.explain.reason_texts import reason_text
+from postedit.llm import llm_editor
 from postedit.llm.answer_selection import best_by_model, consensus
 from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import Item
@@ -233,6 +237,7 @@ def test_a_new_store_that_several_programs_open_at_once_is_waited_for(
             return super().execute(statement, *values)
 
     monkeypatch.setattr("postedit.llm.answer_store._PAUSE", 0.0)
+    monkeypatch.setattr("postedit.llm.answer_store._OPENING", 600.0)
     monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Busy))
     with AnswerStore(tmp_path / "answers", "run", "m") as store:
         store.begin(1, 0.5)
@@ -312,20 +317,34 @@ def test_works_within_a_running_event_loop(make_editor: MakeEditor) -> None:
     assert asyncio.run(notebook()) == [corrected(one.mt or "") for one in segments(3)]
 
 
-def test_an_interruption_within_an_event_loop_stops_the_requests(make_editor: MakeEditor) -> None:
+@pytest.mark.parametrize("request_number", [1, 3])
+def test_an_interruption_within_an_event_loop_stops_the_requests(
+    make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch, request_number: int
+) -> None:
+    ended = threading.Event()
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *given: Any) -> Any:
+            super().submit(*given)
+            time.sleep(60)  # until the first request interrupts it
+
     def interrupted(src: str, mt: str) -> str:
-        if len(stub.bodies) == 3:
+        if len(stub.bodies) == request_number:
             os.kill(os.getpid(), signal.SIGINT)
+            ended.wait(60)
         return corrected(mt)
 
     async def cell() -> None:
         make_editor(stub, segments=1, concurrency=1).edit_segments(segments(30))
 
+    if request_number == 1:
+        monkeypatch.setattr(llm_editor, "ThreadPoolExecutor", Interrupted)
     loop = asyncio.new_event_loop()  # that of `asyncio.run` would take the signal
-    with Stub(correct=interrupted, slow=0.02) as stub, closing(loop):
+    with Stub(correct=interrupted) as stub, closing(loop):
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(cell())
-        assert len(stub.bodies) < 30
+        ended.set()
+        assert len(stub.bodies) == request_number
 
 
 def test_requests_are_filled_in_order_and_in_linear_time() -> None:

@@ -126,7 +126,7 @@ def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:
     asyncio.run(budget.reserve(0.8))
 
     async def second() -> None:
-        await asyncio.wait_for(budget.reserve(0.5), 10)
+        await asyncio.wait_for(budget.reserve(0.5), 60)
         done.append("reserved")
 
     with ThreadPoolExecutor(1) as executor:
