@@ -40,7 +40,7 @@ def served(app: Any) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not server.started and time.monotonic() < deadline:
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
@@ -64,6 +64,7 @@ def blank_page() -> Iterator[Any]:
     app.add_api_route("/blank", lambda: HTMLResponse(page_text))
     with served(app) as address, launched() as chromium:
         page = chromium.new_page()
+        page.set_default_timeout(120_000)
         page.goto(f"{address}/blank")
         page.evaluate(f"globalThis.base = '/assets/{routes_workbench.pages().version}'")
         yield page

@@ -94,6 +94,11 @@ def new_file(anna: Person, project: str) -> str:
     raise AssertionError(jobs)
 
 
+def wait_for_title(page: Any, title: str) -> None:
+    """Wait until a page has a title, which it gets some moments after its content."""
+    page.wait_for_function("(title) => document.title === title", arg=title)
+
+
 @pytest.mark.slow
 def test_import_sends_a_file_as_it_is_and_says_what_was_added(anna: Person, tmp_path: Path) -> None:
     project = new_project(anna)
@@ -274,13 +279,13 @@ def test_who_leaves_a_project_is_told_that_it_is_not_there(anna: Person, ben: Pe
     page.locator(".member", has_text="ben").locator("select").select_option("")
     page.get_by_role("alert").wait_for()
     assert page.get_by_role("button", name="Save settings").count() == 0
-    assert page.title() == "postedit"
+    wait_for_title(page, "postedit")
     page.goto(f"{ben.service.address}/#/nowhere")
     page.get_by_role("heading", name="There is nothing at this address").wait_for()
-    page.wait_for_function("() => document.title === 'There is nothing at this address. · postedit'")
+    wait_for_title(page, "There is nothing at this address. · postedit")
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Sign in").wait_for()
-    assert page.title() == "postedit"
+    wait_for_title(page, "postedit")
 
 
 @pytest.mark.slow
@@ -310,19 +315,19 @@ def test_focus_and_title_follow_to_another_view(anna: Person) -> None:
 
     def is_at(heading: str, title: str) -> None:
         page.locator("h1:focus", has_text=heading).wait_for()
-        assert page.title() == title
+        wait_for_title(page, title)
 
     page.locator(f"a[href='#/project/{project}']").press("Enter")
     is_at("Work", "Files · Work · postedit")
     page.get_by_role("link", name="Open: work.xlf").press("Enter")
     page.locator(".field:focus").wait_for()
-    assert page.title() == "work.xlf · Work · postedit"
+    wait_for_title(page, "work.xlf · Work · postedit")
     page.go_back()
     is_at("Work", "Files · Work · postedit")
     page.get_by_role("link", name="Progress").press("Enter")
     page.get_by_text("Figures appear with").wait_for()
     page.locator("a:focus", has_text="Progress").wait_for()
-    assert page.title() == "Progress · Work · postedit"
+    wait_for_title(page, "Progress · Work · postedit")
     page.go_back()
     page.go_back()
     is_at("Projects", "postedit")
@@ -337,8 +342,8 @@ def test_undoing_a_correction_says_so_and_keeps_the_place(anna: Person) -> None:
     first = anna.ask("POST", path, content=lines, headers=headers)["first"]
     page = anna.page(f"project/{project}/learnt")
     page.get_by_role("button", name=f"Undo correction {first + 1}").press("Enter")
+    page.locator(".toast", has_text=f"Correction {first + 1} is undone.").wait_for()  # which stays some seconds
     page.locator("li.undone:focus", has_text=f"correction {first + 1}").wait_for()
-    page.locator(".toast", has_text=f"Correction {first + 1} is undone.").wait_for()
     page.keyboard.press("Tab")
     page.locator(f"button:focus[aria-label='Undo correction {first}']").wait_for()
 

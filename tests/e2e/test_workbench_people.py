@@ -78,7 +78,7 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
     ben.locator(".save-state", has_text="Saved").wait_for()
     anna.locator(".row[aria-selected=true]", has_text="ben").wait_for()
     ben.close()
-    anna.locator(".badge.person").wait_for(state="detached")
+    anna.locator(".badge.person").wait_for(state="detached", timeout=180_000)  # if the farewell got lost, in a minute
     for page in pages:
         page.context.close()
 

@@ -67,8 +67,8 @@ class Watch:
 
 
 def new_context(chromium: Any, **options: Any) -> Any:
-    """Return a context of a browser whose pages wait long enough for a busy machine."""
-    context = chromium.new_context(**options)
+    """Return a context of a browser whose pages wait long enough for a busy machine, and do not move."""
+    context = chromium.new_context(reduced_motion="reduce", **options)  # half of a transition has half of a contrast
     context.set_default_timeout(60_000)
     return context
 
