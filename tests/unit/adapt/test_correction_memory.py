@@ -223,7 +223,7 @@ def writer(place: str, name: str, count: int) -> "subprocess.Popen[str]":
 
 def test_two_processes_write_to_one_memory(place: str) -> None:
     both = [writer(place, name, 40) for name in "ab"]
-    printed = [one.communicate(timeout=120)[0].splitlines() for one in both]
+    printed = [one.communicate(timeout=600)[0].splitlines() for one in both]
     assert [one.returncode for one in both] == [0, 0]
     with CorrectionMemory(place) as memory:
         entries = list(memory.entries())

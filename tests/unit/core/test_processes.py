@@ -68,26 +68,36 @@ if __name__ == "__main__":
 def test_processes_stopped_while_sending_end(tmp_path: Path) -> None:
     script = tmp_path / "large.py"
     script.write_text(LARGE)
-    subprocess.run([sys.executable, script], check=True, timeout=100)
+    subprocess.run([sys.executable, script], check=True, timeout=600)
 
 
 STARTING = """
 import os, signal, sys, threading, time
+from pathlib import Path
 from postedit.core.processes import map_in_processes
+
+starting = Path(__file__).with_name("starting")
 
 def build(number):
     return abs
 
+def interrupt():
+    while not starting.exists():
+        time.sleep(0.01)
+    for _ in range(2):
+        time.sleep(0.5)
+        os.killpg(0, signal.SIGINT)
+
 if __name__ == "__main__":
     os.setpgrp()
     results = map_in_processes(build, range(4), 2)
-    for seconds in (1.0, 2.0):
-        threading.Timer(seconds, os.killpg, (0, signal.SIGINT)).start()
+    threading.Thread(target=interrupt, daemon=True).start()
     try:
         list(results)
     except KeyboardInterrupt:
         sys.exit(130)
 else:
+    starting.touch()
     time.sleep(3)  # as if it imported large modules
 """
 
@@ -96,5 +106,5 @@ else:
 def test_processes_interrupted_while_starting_print_nothing(tmp_path: Path) -> None:
     script = tmp_path / "starting.py"
     script.write_text(STARTING)
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     assert (ended.returncode, ended.stderr) == (130, "")

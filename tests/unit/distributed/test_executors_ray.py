@@ -62,6 +62,10 @@ def run(todo: Job, prefix: Path, executor: Executor, **options: Any) -> None:
     run_job(todo, OutputFiles(prefix, ("mt", "pe")), executor, **options)
 
 
+PATIENT = RayExecutor(2, patience=3600.0)
+"""Sends no item to a second worker, however long the first one takes to start again."""
+
+
 def files(prefix: Path) -> dict[str, bytes]:
     found = {path.suffix: path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
     if found.pop(".sha256", None):  # which has the name of the prefix in it
@@ -119,7 +123,7 @@ def test_two_workers_give_the_bytes_of_one_process(ray: Any, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(ray: Any, tmp_path: Path) -> None:
-    run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=2)), tmp_path / "out", RayExecutor(2))
+    run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=2)), tmp_path / "out", PATIENT)
     assert (tmp_path / "mark").read_text() == "xxx"
     assert files(tmp_path / "out") == whole(tmp_path, 50)
 
@@ -127,7 +131,7 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_chunk_that_ends_every_process_is_an_error_and_the_rest_is_kept(ray: Any, tmp_path: Path) -> None:
     with pytest.raises(PosteditError, match=r"a worker died 4 times at .*lines 19 to 21.*, .*--resume to continue"):
-        run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=9)), tmp_path / "out", RayExecutor(2))
+        run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=9)), tmp_path / "out", PATIENT)
     run(job(tmp_path, 50, Doubling()), tmp_path / "out", RayExecutor(2), resume=True)
     assert files(tmp_path / "out") == whole(tmp_path, 50)
 

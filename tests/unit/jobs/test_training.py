@@ -431,7 +431,7 @@ train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), console=Console(quiet=T
 def test_corpora_left_unfinished_by_a_kill_are_written_again(recipe: Recipe, path: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     folder = tmp_path / "killed"
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(folder)], env=environment, timeout=120)
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(folder)], env=environment, timeout=600)
     assert ended.returncode == -signal.SIGKILL
     assert [entry.name for entry in folder.glob(".corpus.*/*")] == ["train.arrow"]
     assert not (folder / "corpus").exists()
