@@ -152,7 +152,7 @@ def test_no_more_requests_at_a_time_than_allowed(make_editor: MakeEditor) -> Non
     def correct(src: str, mt: str) -> str:
         if stub.most_at_once >= 3:
             begun.set()
-        begun.wait(60)  # the first ones wait for the third
+        begun.wait(300)  # the first ones wait for the third
         return corrected(mt)
 
     with Stub(slow=0.02, correct=correct) as stub:
