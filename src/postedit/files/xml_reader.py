@@ -145,17 +145,18 @@ class XmlReader:
                 yield Collected(element, around, bytes(held[element.start - first : element.end - first]), self._codec)
             if not chunk:
                 return
-            needed = self._oldest(first + len(held))
+            needed = self._oldest(first, first + len(held))
             if first + len(held) - needed > _MAX_ELEMENT:
                 self._refuse(f"an element is larger than {_MAX_ELEMENT // 2**20} MB")
             del held[: needed - first]
             first = needed
 
-    def _oldest(self, end: int) -> int:
-        """Return the offset of the first byte that is still needed; `end` is the number of bytes read."""
+    def _oldest(self, first: int, end: int) -> int:
+        """Return the offset of the first byte that is still needed, of bytes `first` to `end`."""
         waiting = [element.start for element, _ in self._complete] + [element.start for element in self._open[:1]]
-        # If only the beginning of a tag was read, it is the current event.
-        return min(waiting, default=min(end, max(0, self._parser.CurrentByteIndex)))
+        # If only the beginning of a tag was read, it is the current event. From version 2.6 on, expat may leave a chunk
+        # until it has more of a long tag or comment; then the index is -1.
+        return min(waiting, default=min(end, max(first, self._parser.CurrentByteIndex)))
 
     def _parse(self, chunk: bytes) -> None:
         try:

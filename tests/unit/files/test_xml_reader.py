@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,39 @@ def test_elements_are_the_same_in_whatever_pieces_a_file_is_read(monkeypatch: py
         monkeypatch.setattr("postedit.files.xml_reader._CHUNK", size)
         pieces = [spans(found, found.element) for found in read(data)]
         assert pieces == [["<unit a='1'>", "süß", "<x/>", "</unit>"], ["<unit>", "two", "</unit>"]]
+
+
+class DeferringParser:
+    """An expat parser that leaves each second chunk until the next one comes, as newer ones do with long comments."""
+
+    def __init__(self, parser: Any) -> None:
+        self._parser, self._left, self._defers = parser, b"", False
+
+    def Parse(self, chunk: bytes, final: bool) -> None:  # noqa: N802
+        self._left += chunk
+        self._defers = not self._defers and not final
+        if not self._defers:
+            self._parser.Parse(self._left, final)
+            self._left = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return -1 if name == "CurrentByteIndex" and self._defers else getattr(self._parser, name)
+
+
+def test_chunks_that_the_parser_leaves_for_later_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = "<r> <unit a='1'>süß<x/></unit> <!-- between --> <unit>two</unit></r>".encode()
+    for size in range(1, len(data)):
+        monkeypatch.setattr("postedit.files.xml_reader._CHUNK", size)
+        reader = XmlReader(PATH, frozenset(["unit"]), {})
+        monkeypatch.setattr(reader, "_parser", DeferringParser(reader._parser))
+        pieces = [spans(found, found.element) for found in reader.read(io.BytesIO(data))]
+        assert pieces == [["<unit a='1'>", "süß", "<x/>", "</unit>"], ["<unit>", "two", "</unit>"]]
+
+
+def test_comments_longer_than_many_chunks_are_passed_over() -> None:
+    long = "x" * 2**21
+    data = f"<r><unit>one</unit><!--{long}--><unit>two</unit><!--{long}{long}--><unit a='{long}'>three</unit></r>"
+    assert [one.text(one.element.content, one.element.close) for one in read(data.encode())] == ["one", "two", "three"]
 
 
 def test_names_have_the_prefix_of_the_format_whatever_the_file_uses() -> None:
