@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,6 +152,22 @@ def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+KILLED = """
+import os, signal
+from postedit.cli.main import main
+from postedit.data.cleaning import cleaner
+save, saved = cleaner.save_rows, []
+def save_and_die(*values):
+    save(*values)
+    saved.append(values)
+    if len(saved) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+cleaner.save_rows = save_and_die
+main()
+"""
+"""The command, killed in the middle of the second block: it has two files, of which this is the first."""
+
+
 class TestClean:
     LANGUAGES = ("--set", "src_lang=en", "--set", "tgt_lang=de")
 
@@ -246,11 +261,10 @@ class TestClean:
             "1",
         )
         command = ("data", "clean", str(tmp_path / "x"), "--out", str(tmp_path / "out"), *options)
-        process = subprocess.Popen([sys.executable, "-m", "postedit", *command], stderr=subprocess.DEVNULL)
-        while process.poll() is None and not (tmp_path / "out.work/000000.jsonl").exists():
-            time.sleep(0.01)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
+        killed = subprocess.run([sys.executable, "-c", KILLED, *command], stderr=subprocess.DEVNULL, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert (tmp_path / "out.work/000000.jsonl").exists()
+        assert not (tmp_path / "out.work/000001.jsonl").exists()
         assert not (tmp_path / "out.src").exists()
         assert "add --resume" in run(*command).stderr
         assert run(*command, "--resume").exit_code == 0

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,20 @@ from postedit.distributed import resumable_outputs
 from postedit.synthesis.noise.noise_kernel import NoiseStage
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
-COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "synth"]
+UNHURRIED = """
+import time
+from postedit.cli.main import main
+from postedit.distributed.resumable_outputs import ResumableOutputs
+write = ResumableOutputs.write
+def write_and_wait(outputs, chunk):
+    write(outputs, chunk)
+    if chunk.number > 30:
+        time.sleep(1)
+ResumableOutputs.write = write_and_wait
+main()
+"""
+"""The command, which after the first chunks works so slowly that no test comes too late to stop it."""
+COMMAND = [sys.executable, "-c", UNHURRIED, "synth"]
 
 
 @pytest.fixture
@@ -198,11 +212,12 @@ def long_text(recipe: Path, tmp_path: Path, times: int = 30) -> Path:
     return recipe
 
 
-def wait_for_work(tmp_path: Path) -> None:
-    for _ in range(9000):  # a slow machine compiles first
-        path = tmp_path / "out.mt.partial"
+def wait_for_work(process: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    path = tmp_path / "out.mt.partial"
+    for _ in range(90_000):  # half an hour: three processes start, and compile, perhaps on a machine that has no time
         if path.exists() and path.stat().st_size > 1_000_000:
             return
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     raise AssertionError("it never began")
 
@@ -210,7 +225,7 @@ def wait_for_work(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path) -> None:
     process = start(long_text(recipe, tmp_path, 10), "--workers", "2", start_new_session=True)
-    wait_for_work(tmp_path)
+    wait_for_work(process, tmp_path)
     os.killpg(process.pid, signal.SIGINT)
     stderr = process.communicate()[1]
     assert process.returncode == 130
@@ -250,15 +265,19 @@ def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe:
 
 def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """Return the processes that work for `process` in a cluster of its own."""
-    found = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in found if "ray::_Actor" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # Ray ends processes that it needs no more
+            if "ray::_Actor" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 @pytest.mark.slow
 def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
     process = start(long_text(recipe, tmp_path), "--engine", "ray", "--workers", "2", start_new_session=True)
-    wait_for_work(tmp_path)
+    wait_for_work(process, tmp_path)
     working = ray_workers(process)
     assert len(working) == 2
     os.killpg(process.pid, signal.SIGINT)
