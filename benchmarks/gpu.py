@@ -92,9 +92,9 @@ def train(
     before = minutes_spent(run)
     console = Console(force_terminal=False, width=120)
     clock = threading.Timer(60.0 * minutes, os.kill, [os.getpid(), signal.SIGINT])
-    clock.start()
     finished = True
     try:
+        clock.start()
         train_recipe(resolved, run, resume=(run / "recipe.toml").exists(), console=console)
     except KeyboardInterrupt as interruption:
         finished = False

@@ -26,7 +26,7 @@ def train_until_killed(recipe: Path, folder: Path, passes: int) -> None:
     """Train by recipe into folder, and kill the process when forward pass number passes begins."""
     process = _PROCESSES.Process(target=_train, args=(recipe, folder, passes))
     process.start()
-    process.join(600)
+    process.join(1800)  # a busy machine takes minutes to import all
     exit_code = process.exitcode
     process.kill()
     assert exit_code == -signal.SIGKILL

@@ -114,7 +114,7 @@ def started(model: Path, files: list[object], out: Path) -> "subprocess.Popen[st
     options = [*files, "--workers", 2, "--set", "chunk_lines=5", "--set", "search.batch_tokens=20", "--out", out]
     process = subprocess.Popen([*COMMAND, str(model), *map(str, options)], text=True, stderr=subprocess.PIPE)
     partial = out.with_name(f"{out.name}.partial")
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 1800  # three processes start
     while not (partial.exists() and partial.stat().st_size):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
