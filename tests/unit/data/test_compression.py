@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
@@ -36,12 +36,16 @@ def test_there_is_a_test_for_every_form() -> None:
 
 @pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), min_size=1))
+@example(lines=["\ufeffa", "\ufeffb"])
 def test_a_compressed_file_is_read_as_the_plain_one(
     suffix: str, lines: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("x") / f"x{suffix}"
-    path.write_bytes(COMPRESS[suffix]("".join(f"{line}\n" for line in lines).encode()))
-    assert list(read_lines(path)) == lines
+    plain = tmp_path_factory.mktemp("x") / "x"
+    content = "".join(f"{line}\n" for line in lines).encode()
+    plain.write_bytes(content)
+    plain.with_suffix(suffix).write_bytes(COMPRESS[suffix](content))
+    first = lines[0].removeprefix("\ufeff")  # a byte order mark
+    assert list(read_lines(plain.with_suffix(suffix))) == list(read_lines(plain)) == [first, *lines[1:]]
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
