@@ -52,7 +52,7 @@ def postedit(processes: int, *arguments: object) -> str:
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command = [sys.executable, *(torchrun if processes > 1 else []), "-m", "postedit", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -84,7 +84,7 @@ def recorded(
     script = [str(Path(__file__).with_name("recorded_training.py")), str(record), str(steps), str(killed)]
     command = [sys.executable, *(torchrun if processes > 1 else []), *script, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800, check=False)
 
 
 def seen(record: Path, first: int, last: int) -> dict[int, Counter[str]]:
@@ -134,7 +134,7 @@ def test_ended_processes_hold_no_connections(recipe: Path, tmp_path: Path) -> No
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     command += ["train", str(recipe), "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("threads of a process:") == 2
     assert "gloo" not in done.stdout

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_LIMIT = 300.0  # seconds that a command may take, on a machine with much else to do
+_LIMIT = 1800.0  # seconds that a command may take, on a machine with much else to do
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class TestOutput:
         reader = threading.Thread(target=lambda: found.append(fifo.read_text()))
         reader.start()
         assert run("edit", "MODEL", "--src", src, "--mt", mt, "--out", fifo).exit_code == 0
-        reader.join(timeout=30)
+        reader.join(timeout=300)
         assert found == [EXPECTED]
         assert fifo.is_fifo()
 

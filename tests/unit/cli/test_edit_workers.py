@@ -131,7 +131,7 @@ def test_control_c_ends_all_processes_and_keeps_work(
     assert len(workers) == 2
     for pid in (*workers, process.pid):  # as a terminal does
         os.kill(pid, signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     done = (tmp_path / "out.partial").read_text().count("\n")
     assert f"stopped after {done:,} of 100,000 lines, kept in {tmp_path / 'out.partial'}" in err
@@ -145,7 +145,7 @@ def test_control_c_ends_all_processes_and_keeps_work(
 def test_a_dead_worker_is_reported_and_finished_work_kept(model: Path, files: list[object], tmp_path: Path) -> None:
     process = started(model, files, tmp_path / "out")
     os.kill(children(process.pid)[0], signal.SIGKILL)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 1
     done = (tmp_path / "out.partial").read_text().count("\n")
     assert "one of 2 worker processes was killed" in err

@@ -192,10 +192,10 @@ def test_no_copy_of_a_span_appears_or_vanishes_within_other_text(mt: str, output
 def test_a_long_text_with_many_spans_takes_time_in_proportion() -> None:
     def seconds(count: int) -> float:
         mt = " ".join(f"{{v{number}}} @user{number} rot" for number in range(count))
-        started = time.process_time()
+        started = time.thread_time()
         found = edited(TableEditor({"{": "(", "@": "@@", "rot": "blau"}), mt, mt)
         assert found.text == mt.replace("rot", "blau")
-        return time.process_time() - started
+        return time.thread_time() - started
 
     assert min(seconds(1200) for _ in range(2)) < 9 * min(seconds(300) for _ in range(3)) + 0.05
 

@@ -42,7 +42,7 @@ def opened(html: str, folder: Path, choose: str = "", action: str = "") -> str:
         html = html.replace("</body>", f"<script>{action}</script></body>")
     path.write_text(html, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
-    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
+    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=600, check=False)
     dom = done.stdout.decode()
     if "<body" not in dom:
         pytest.skip("chromium does not start here")

@@ -50,9 +50,9 @@ def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> 
 
 @pytest.mark.parametrize("text", ["<!--" * 20_000, "<a>" * 20_000 + "</b>" * 20_000], ids=["comments", "tags"])
 def test_time_does_not_grow_with_the_square_of_the_markup(text: str) -> None:
-    begin = time.process_time()
+    begin = time.thread_time()
     MarkedText.of([(one, one) for one in text])
-    assert time.process_time() - begin < 2
+    assert time.thread_time() - begin < 2
 
 
 def test_a_close_tag_ends_the_last_open_tag_of_its_name() -> None:

@@ -173,9 +173,9 @@ def test_spans_stand_in_the_text_in_order_without_overlap(text: str) -> None:
 def fastest(work: Callable[[], object]) -> float:
     times = []
     for _ in range(3):
-        started = time.process_time()
+        started = time.thread_time()
         work()
-        times.append(time.process_time() - started)
+        times.append(time.thread_time() - started)
     return min(times)
 
 

@@ -25,7 +25,7 @@ def run_processes(folder: Path, corpora: Path, settings: Mapping[str, Any], coun
         for environment in places
     ]
     for process in processes:
-        process.join(300)
+        process.join(1800)
         assert process.exitcode == 0
 
 

@@ -34,7 +34,7 @@ SLOW_SCHEDULES: dict[str, dict[str, Any]] = {
 def finish(folder: Path, corpora: Path, settings: dict[str, Any], **options: Any) -> int | None:
     """Train in a process, and return how it ended."""
     process = in_process(folder, corpora, settings, **options)
-    process.join(300)
+    process.join(1800)
     return process.exitcode
 
 
@@ -79,7 +79,7 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint(tmp_path: Path, corpora:
         time.sleep(0.02)
     assert process.pid is not None
     os.kill(process.pid, number)
-    process.join(300)
+    process.join(1800)
     assert process.exitcode == 1  # an uncaught KeyboardInterrupt
     (checkpoint,) = (tmp_path / "checkpoints").iterdir()
     step = json.loads((checkpoint / "state.json").read_text())["run"]["step"]
