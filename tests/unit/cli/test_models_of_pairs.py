@@ -54,7 +54,7 @@ def test_a_fetch_of_several_checks_all_names_first(run: Any, world: World) -> No
 
 
 def test_a_release_file_is_given_by_its_option(run: Any, world: World) -> None:
-    file = next(world.releases.iterdir())
+    file = world.releases / "house.en-de-1.tar.xz"
     message = refused(run("models", "fetch", file))
     assert f"is a file; give the language pair, and the release file by --from {file}" in message
 
