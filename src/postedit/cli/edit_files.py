@@ -41,7 +41,7 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
         if is_far(name) and path.suffix.lower() in SUFFIXES:
             raise DataError(f"{name}: translation files are read from this machine only; copy it here first")
         is_folder = path.is_dir() and not _is_model(path)
-        if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.iterdir()):
+        if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.rglob("*")):
             raise DataError(f"give --out: the folder of the copies of the files in {path}")
         if path.suffix.lower() in SUFFIXES or _shows_translations(path) or (folders and is_folder):
             if not path.exists():

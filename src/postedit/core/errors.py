@@ -65,7 +65,7 @@ def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
 
 
 def nearest_path(path: Path) -> str:
-    """Return `; the nearest existing path is "x"`, or an empty string if no existing path resembles `path`."""
+    """Return `; the nearest existing path is "x"`, or an empty string if `path` exists or none resembles it."""
     found = Path(path.anchor)
     for part in path.parts[len(found.parts) :]:
         if (found / part).exists():
@@ -79,4 +79,4 @@ def nearest_path(path: Path) -> str:
         if not match:
             break
         found /= match[0]
-    return "" if found in (Path(), Path(path.anchor)) else f'; the nearest existing path is "{found}"'
+    return "" if found in (Path(), Path(path.anchor), path) else f'; the nearest existing path is "{found}"'

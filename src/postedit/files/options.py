@@ -3,9 +3,9 @@
 import math
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config
 
@@ -67,11 +67,7 @@ class FilesConfig(Config):
     max_match: float | None = Field(
         None, ge=0, description="highest score of a match that is edited, in percent; above 100 for matches in context"
     )
-    languages: str = Field(
-        "",
-        pattern="^$|^[^:]+:[^:]+$",
-        description="source and target to edit of TMX, such as en:de; the model's if empty",
-    )
+    languages: str = Field("", description="source and target to edit of TMX, such as en:de; the model's if empty")
     check_languages: bool = Field(True, description="refuse files of other languages than the model's")
     translate: bool = Field(False, description="translate units without a target, if the model can")
     keep_former: bool = Field(True, description="keep the former target beside the new one")
@@ -81,6 +77,21 @@ class FilesConfig(Config):
     @classmethod
     def _of_names(cls, value: Any) -> Any:
         return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+
+    @field_validator("languages")
+    @classmethod
+    def _check_languages(cls, value: str) -> str:
+        if value and not re.fullmatch("[^:]+:[^:]+", value):
+            raise ValueError('must be two languages, such as "en:de"')
+        return value
+
+    @model_validator(mode="after")
+    def _check_matches(self) -> Self:
+        if self.max_match is not None and self.max_match < self.min_match:
+            raise ValueError(
+                f"max_match ({self.max_match:g}) is below min_match ({self.min_match:g}), so no match would be edited"
+            )
+        return self
 
     def reason_not_to_edit(self, unit: "Unit") -> str | None:
         """Return the key in `NOT_EDITED` of the first reason why a unit is not edited, or None."""

@@ -393,6 +393,11 @@ def test_a_project_with_a_configuration_is_no_model(edit: Any, tmp_path: Path) -
     assert "give --out: the folder of the copies" in refused(edit("MODEL", tmp_path / "in"))
 
 
+def test_a_folder_with_files_only_in_its_folders_is_no_model(edit: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in/first/a.xlf", *UNITS)
+    assert "give --out: the folder of the copies" in refused(edit("MODEL", tmp_path / "in"))
+
+
 def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Path) -> None:
     for name, language in (("a.xlf", "de"), ("b.xlf", "fr")):
         write(tmp_path / "in" / name, unit(1, "a", language))

@@ -1,14 +1,17 @@
 """A line of text takes a short way through the packages of `postedit edit`."""
 
+import io
 import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from postedit.data.line_sinks import open_sink
 from postedit.editing.post_editor import PostEditor
-from postedit.jobs.editing import Window, edit_window
+from postedit.jobs.editing import Edited, Tally, Window, edit_window, write_edited
 
 LAYERS = {"jobs": 0, "editing": 1, "models": 2, "search": 2, "data": 3, "nn": 3, "text": 4, "core": 5}
 """Packages by layer, from the top; those of one layer do not import each other."""
@@ -48,3 +51,12 @@ def test_a_line_passes_eight_packages_and_climbs_back_twice(tiny_folders: Path, 
         sys.setprofile(before)
     assert packages == set(LAYERS)
     assert len(climbs) <= 2, climbs
+
+
+@pytest.mark.parametrize(("reverted", "says"), [(1, "1 edit taken back"), (2, "2 edits taken back")])
+def test_the_summary_counts_edits_taken_back(tmp_path: Path, reverted: int, says: str) -> None:
+    err = io.StringIO()
+    edited = (one for one in [Edited(["a"], Tally(lines=1, reverted=reverted))])
+    sink = open_sink(tmp_path / "out", {}, resume=False)
+    write_edited(edited, sink, 1, Console(file=err), resumable=False)
+    assert f"1 line, 0 changed, {says}, " in err.getvalue()

@@ -114,6 +114,13 @@ def test_a_table_in_another_encoding_is_refused_with_its_line(tmp_path: Path) ->
         read_entries(path)
 
 
+def test_a_path_that_exists_is_not_suggested_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "terms").mkdir()
+    with pytest.raises(DataError) as caught:
+        read_entries(tmp_path / "terms")
+    assert str(caught.value) == f"{tmp_path / 'terms'}: cannot be read (Is a directory)"
+
+
 def test_a_language_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no terms in 'lv'; its languages are de, en"):
         read_entries(written(tmp_path, "t.tbx", TBX2), ("en", "lv"))
