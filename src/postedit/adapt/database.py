@@ -11,6 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from postedit.core.errors import DataError, OutputError, nearest_path
+from postedit.core.files import check_writable
 
 _WAIT_SECONDS: Final = 30.0
 """Time to wait for other processes that are writing."""
@@ -54,6 +55,7 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
 
     Raises:
         DataError: if there is no such file, it belongs to another program, or `where` is not a place of a database.
+        OutputError: if a new file cannot be made, such as in a folder that does not exist.
     """
     if not isinstance(where, str | os.PathLike):
         raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...), not {where!r:.80}")
@@ -148,6 +150,7 @@ def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
     """Check that a file has a table or, if `create`, may get it; databases of other programs are not touched."""
     if not path.exists():
         if create:
+            check_writable(path)
             return
         raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` makes one")
     if path.is_dir():

@@ -67,13 +67,13 @@ def read_triplet_corrections(
         raise DataError(f"{stream}: has no machine translations, without which there is nothing to correct")
     report = DataReport()
     found = from_triplets(files, report, project=project, author=author, file=file, most=most)
-    if not found:
-        raise DataError(f"{stream}: has no triplet to learn from")
     left_out = Counter[str]()
     for source in report.sources.values():
         for reason, skipped in source.skipped.items():
             left_out[reason] += skipped.count
             shared.warn(f"{counted(skipped.count, 'triplet')} left out: {reason}")
+    if not found:
+        raise DataError(f"{stream}: has no triplet to learn from")
     return found, left_out
 
 

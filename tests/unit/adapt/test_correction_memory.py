@@ -144,7 +144,7 @@ def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE postedit_memory SET version = 99")
     for place, kind, message in (
         (text, DataError, "text: is a file of another program"),
-        (tmp_path / "none" / "m.db", OutputError, "unable to open database file"),
+        (tmp_path / "none" / "m.db", OutputError, "its folder .* does not exist; create it first"),
         (newer, DataError, "is a memory of version 99"),
         ("mysql://host/name", DataError, "mysql:// is neither"),
         ("postgresql://user:secret@127.0.0.1:1/x", OutputError, "Connection refused"),

@@ -56,6 +56,14 @@ def test_triplets_are_added_but_for_those_without_mt(run: Any, where: Path, stre
     assert contents(where) == [("a", "A", "Ä", "garden", "", "", ""), ("c", "C", "C", "garden", "", "", "")]
 
 
+def test_triplets_are_all_left_out_for_a_reason_that_is_told(run: Any, where: Path, stream: Path) -> None:
+    (stream.parent / "x.mt").write_text("\n" * 3)
+    result = run("memory", "add", where, stream)
+    assert "has no triplet to learn from" in refused(result)
+    assert "3 triplets left out: mt is empty" in result.stderr
+    assert not where.exists()
+
+
 def test_units_of_translation_files_are_added(run: Any, where: Path, tmp_path: Path) -> None:
     for name, target in (("before", "das Haus"), ("after", "das Häuschen")):
         (tmp_path / name).mkdir()
