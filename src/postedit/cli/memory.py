@@ -1,6 +1,7 @@
 """`postedit memory`: memories of corrections, from which models learn."""
 
 import json
+import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,10 +52,16 @@ def add(
 
     corrections, _ = read_corrections(stream, before, languages, project=project, author=author, file=file)
     with CorrectionMemory(where) as opened:
-        numbers = opened.add(corrections)
-        typer.echo(
-            f"{opened.place}: {counted(len(numbers), 'correction')} added, numbers {numbers[0]} to {numbers[-1]}"
-        )
+        try:
+            numbers = opened.add(corrections)
+            typer.echo(
+                f"{opened.place}: {counted(len(numbers), 'correction')} added, numbers {numbers[0]} to {numbers[-1]}"
+            )
+        except KeyboardInterrupt:  # they are already added if it came while the disk was writing them
+            raise KeyboardInterrupt(
+                f"interrupted while adding; see by `postedit memory show {shlex.quote(where)} --last 3` whether the "
+                "corrections are there before you add them again: one that is added twice counts twice"
+            ) from None
 
 
 @memory.command()

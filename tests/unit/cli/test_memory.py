@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 from tests.unit.cli.commands import refused
 
 from postedit.adapt import database
+from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 
 XLIFF = (
@@ -62,6 +63,21 @@ def test_triplets_are_all_left_out_for_a_reason_that_is_told(run: Any, where: Pa
     assert "has no triplet to learn from" in refused(result)
     assert "3 triplets left out: mt is empty" in result.stderr
     assert not where.exists()
+
+
+def test_who_interrupts_the_addition_is_told_to_look_before_the_next(
+    run: Any, where: Path, stream: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(memory: CorrectionMemory, corrections: Iterable[Correction]) -> list[int]:
+        add(memory, corrections)
+        raise KeyboardInterrupt
+
+    add = CorrectionMemory.add
+    monkeypatch.setattr(CorrectionMemory, "add", interrupted)
+    result = run("memory", "add", where, stream)
+    assert result.exit_code == 130
+    assert f"see by `postedit memory show {where} --last 3` whether the corrections are there" in result.stderr
+    assert len(contents(where)) == 2
 
 
 def test_units_of_translation_files_are_added(run: Any, where: Path, tmp_path: Path) -> None:
