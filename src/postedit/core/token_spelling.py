@@ -1,5 +1,6 @@
 """The spelling of the tokens of a vocabulary, which lets search recognise words in its output."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -49,15 +50,31 @@ class Spelling:
 
     def shortest(self, text: str) -> list[int] | None:
         """Return the shortest sequence of tokens that spells `text`, or None if there is none."""
-        ways: list[list[int] | None] = [[]]
-        for end in range(1, len(text) + 1):
-            best = None
-            for start in range(max(0, end - self._longest), end):
-                tokens, way = self._tokens.get(text[start:end]), ways[start]
-                if tokens and way is not None and (best is None or len(way) + 1 < len(best)):
-                    best = [*way, tokens[0]]
-            ways.append(best)
-        return ways[-1]
+        return self.follow(text, self.next_tokens(text), 0)
+
+    def next_tokens(self, text: str) -> list[int | None]:
+        """Return for each position in `text` the next token of the shortest way to its end, None where there is none.
+
+        For a text of N characters, this takes N steps, so search does it once for a text, and not for each rest of it.
+        """
+        counts: list[float] = [math.inf] * len(text) + [0]
+        tokens: list[int | None] = [None] * len(text)
+        for start in reversed(range(len(text))):
+            for end in range(start + 1, min(start + self._longest, len(text)) + 1):
+                if counts[end] + 1 < counts[start] and (found := self._tokens.get(text[start:end])):
+                    counts[start], tokens[start] = counts[end] + 1, found[0]
+        return tokens
+
+    def follow(self, text: str, tokens: Sequence[int | None], start: int) -> list[int] | None:
+        """Return the tokens on the way from a position to the end of `text`, given its `next_tokens`."""
+        found: list[int] = []
+        while start < len(text):
+            token = tokens[start]
+            if token is None:
+                return None
+            found.append(token)
+            start += len(self.texts[token])
+        return found
 
     @cached_property
     def _tokens(self) -> dict[str, list[int]]:

@@ -171,6 +171,7 @@ class Beginning(Automaton[str]):
     def __init__(self, spelling: Spelling) -> None:
         super().__init__()
         self._spelling = spelling
+        self._ways: dict[str, list[int | None]] = {}  # `next_tokens` of each whole text
 
     def step(self, state: str, token: int) -> str:
         """Remove the text of the token from the front; a token that does not fit changes nothing."""
@@ -187,7 +188,12 @@ class Beginning(Automaton[str]):
 
     def way(self, state: str) -> Sequence[int]:
         """Return the fewest tokens that spell the remaining text."""
-        return _shortest(self._spelling, state)
+        text = next((text for text in self._ways if text.endswith(state)), state)
+        if text not in self._ways:
+            self._ways[text] = self._spelling.next_tokens(text)
+        way = self._spelling.follow(text, self._ways[text], len(text) - len(state))
+        assert way is not None, f"{state} cannot be spelt"
+        return way
 
 
 class NoUnknown(Automaton[None]):

@@ -70,6 +70,21 @@ def test_exactly_the_outputs_with_the_prefix_may_be_written(beginning: str) -> N
     assert_the_way_to_the_end(guard)
 
 
+def test_the_ways_to_the_end_of_a_prefix_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    next_tokens = Spelling.next_tokens
+    monkeypatch.setattr(Spelling, "next_tokens", lambda self, text: asked.append(text) or next_tokens(self, text))
+    beginnings = [" ab a-" * 20, "ba" * 30]
+    guard = Beginning(SPELLING).start(beginnings, SPELLING.size, CPU)
+    written: list[list[int]] = [[], []]
+    while (tokens := guard.closing()).ne(EOS).any():
+        for row, token in zip(written, tokens.tolist(), strict=True):
+            row += [token] if token != EOS else []
+        guard = guard.advance(tokens)
+    assert [SPELLING.spell(row) for row in written] == beginnings
+    assert asked == beginnings
+
+
 def test_the_unknown_is_never_written() -> None:
     guard = NoUnknown().start([None, None], SPELLING.size, CPU)
     assert (~guard.allowed()).nonzero().tolist() == [[0, UNK], [1, UNK]]
