@@ -381,6 +381,8 @@ def read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         fault = "is a file, not a model folder" if path.exists() else "no such model folder"
         raise ModelFolderError(f"{path}: {fault}")
+    if not (path / _CONFIG).exists() and (path / "model" / _CONFIG).exists():
+        raise ModelFolderError(f"{path}: is the folder of a run; its model is {path / 'model'}")
     values = read_json(path / _CONFIG)
     if isinstance(values.get("decode"), dict):  # the section's former name
         values["search"] = with_present_names(values.pop("decode"))

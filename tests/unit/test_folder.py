@@ -105,6 +105,12 @@ def test_no_folder_and_a_file(tmp_path: Path) -> None:
     assert problem(tmp_path / "file").endswith("is a file, not a model folder")
 
 
+def test_the_folder_of_a_run_is_refused_with_the_name_of_its_model(copy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(copy, run / "model")
+    assert problem(run) == f"{run}: is the folder of a run; its model is {run / 'model'}"
+
+
 def test_only_a_model_or_an_empty_folder_is_replaced(copy: Path, tmp_path: Path) -> None:
     folder = ModelFolder.load(copy)
     (copy / "README.md").write_text("old")

@@ -20,9 +20,13 @@ def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (
     """
     if isinstance(texts, str):
         raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
-    if not isinstance(texts, Iterable) or isinstance(texts, Set | Mapping | bytes):
+    try:
+        entries = iter(texts)
+    except TypeError:  # also raised by NumPy for a single text (np.array("a")), although arrays are iterable
+        entries = None
+    if entries is None or isinstance(texts, Set | Mapping | bytes):
         raise DataError(f"{name} is a list of segments, not {texts!r:.80}")
-    found = list(texts)
+    found = list(entries)
     for number, text in enumerate(found, start=1):
         if not isinstance(text, kinds):
             raise DataError(f"segment {number} of {name} is not text but {text!r:.80}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from postedit.core.arguments import check_kind
 from postedit.core.editor import (
     Abilities,
     Detail,
@@ -214,9 +215,11 @@ class PostEditor(SavedEditor):
         an ensemble. Outputs may be equal. A blank one, or invalid UTF-8, is replaced by mt, `skipped` as "damaged".
 
         Raises:
-            DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` is out of range.
+            DataError: if the numbers of texts differ, mt is missing, `batch_tokens` is out of range, or `sampling` is
+                not a `Sampling`.
             ModelFolderError: if the model is damaged.
         """
+        check_kind("sampling", sampling, Sampling, "a Sampling, such as Sampling(4)")
         config = self.search if batch_tokens is None else self.search.with_options(batch_tokens=batch_tokens)
         encoded = self._encoded(segments_of(src, mt), config)
         drawn = self._results(encoded, lambda asked: self._finder(config).draw(asked, sampling), config, None)

@@ -233,6 +233,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
         (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is not valid Unicode"),
         (None, ["a"], {}, "src is a list of segments, not None"),
+        (np.array("a"), ["a"], {}, r"src is a list of segments, not array\('a'"),
         (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "no first stage to write them: segment 1 has no mt"),
         (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),
         (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for each of the 1 segments"),

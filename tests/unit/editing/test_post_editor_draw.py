@@ -56,3 +56,8 @@ def test_a_model_that_reads_mt_must_be_given_it(tmp_path: Path) -> None:
         PostEditor.load(tmp_path / "model", device="cpu").draw(SRC, None, Sampling())
     tiny_models.folder("transformer", input="src").save(tmp_path / "translator")
     assert len(PostEditor.load(tmp_path / "translator", device="cpu").draw(SRC, None, Sampling())) == 3
+
+
+def test_options_of_another_kind_are_refused(editor: PostEditor) -> None:
+    with pytest.raises(DataError, match=r"sampling must be a Sampling, such as Sampling\(4\), not 4"):
+        editor.draw(SRC, MT, 4)  # type: ignore[arg-type]
