@@ -3,7 +3,7 @@
 import errno
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -151,7 +151,7 @@ def _sentence(problem: Any) -> str:
         return f"the body is no JSON: {problem['ctx']['error']} at character {problem['loc'][-1]}"
     if problem["loc"] == ("body",) and problem["type"] in ("missing", "model_attributes_type"):
         return "the body must be a JSON object"
-    where = ".".join(str(part) for part in problem["loc"] if part != "body") or "body"
+    where = field_name(problem["loc"])
     if problem["type"] in ("too_short", "too_long") and isinstance(problem["input"], str):
         least, most = problem["ctx"].get("min_length"), problem["ctx"].get("max_length")
         bound = f"at least {least}" if most is None else f"at most {most}"
@@ -159,6 +159,15 @@ def _sentence(problem: Any) -> str:
     if "UploadFile" in problem["msg"]:
         return f"{where}: must be a file with a name, not text (with curl: -F {where}=@PATH)"
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def field_name(location: Iterable[str | int]) -> str:
+    """Return the name of the field at a location in a body, without pydantic's names of the kinds it may have."""
+    return ".".join(str(part) for part in location if part != "body" and not _is_kind(part)) or "body"
+
+
+def _is_kind(part: str | int) -> bool:
+    return isinstance(part, str) and (part == "constrained-str" or part.startswith("list["))
 
 
 async def _starlette_error(request: Request, error: Exception) -> JSONResponse:

@@ -20,7 +20,7 @@ from postedit.serve.accounts import Caller, CallerDep, caller_known, caller_with
 from postedit.serve.api_answers import answering
 from postedit.serve.backlog import token_count
 from postedit.serve.chat_messages import given_mt, read_task
-from postedit.serve.http_errors import HttpError
+from postedit.serve.http_errors import HttpError, field_name
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
 from postedit.serve.routes_edit import aside, check_count, check_texts, marked_segments
@@ -261,7 +261,7 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
     try:
         return kind.model_validate(values), who
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()]
+        problems = [f"{field_name(one['loc'])}: {one['msg']}" for one in error.errors()]
         raise HttpError(422, "; ".join(problems[:10])) from None
 
 

@@ -191,6 +191,8 @@ def test_long_html_is_read_and_written_in_a_thread(service: RunningService, monk
         ({"q": "a", "translation": " "}, "segment 1 has none"),
         ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 texts, and translation 2"),
         ({"translation": "a"}, "q: Field required"),
+        ({"q": 5}, "q: Input should be a valid string; q: Input should be a valid list"),
+        ({"q": ["a", 5]}, "q.1: Input should be a valid string"),
         ([], "body"),
     ],
 )
@@ -198,6 +200,13 @@ def test_what_libretranslate_cannot_do_is_a_sentence(service: RunningService, bo
     answer = service.client.post("/translate", json=body)
     assert answer.status_code == 422
     assert message in answer.json()["error"]["message"]
+
+
+def test_a_message_of_another_kind_is_named_without_words_of_the_library(service: RunningService) -> None:
+    message = {"role": "user", "content": 5}
+    answer = service.client.post("/v1/chat/completions", json={"model": "scripted", "messages": [message]})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith("messages.0.content: Input should be a valid string; ")
 
 
 def test_languages_are_those_of_the_models(service: RunningService) -> None:
