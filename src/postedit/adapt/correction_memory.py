@@ -438,7 +438,7 @@ def _number(name: str, value: Any) -> int:
         DataError: if it is not a whole number.
     """
     found = whole(name, value)
-    if not isinstance(found, int):
+    if not isinstance(found, int) or isinstance(found, bool):
         raise DataError(f"{name}: must be a whole number (found {value!r:.80})")
     return max(-_MOST_NUMBER, min(found, _MOST_NUMBER))
 

@@ -77,6 +77,7 @@ def load_learning(
     if learn not in get_args(Learning):
         raise DataError(f"learn must be {', '.join(get_args(Learning))}, not {learn!r:.80}")
     check_kind("config", config, LearningConfig | None, "a LearningConfig(...)")
+    check_kind("model", model, str | Path, "the name or path of a model")
     if memory is None or isinstance(memory, str | Path):
         raise DataError(f"memory must be a CorrectionMemory(PATH), not {memory!r:.80}")
     if not isinstance(project, str) or not isinstance(author, str):

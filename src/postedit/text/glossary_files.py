@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from xml.parsers import expat
 
-from postedit.core.arguments import path_of
+from postedit.core.arguments import is_list, path_of
 from postedit.core.errors import DataError, nearest, nearest_path
 from postedit.core.files import reason_of
 from postedit.text.glossary import GlossaryEntry
@@ -31,15 +31,24 @@ _LANGUAGES: Final = ("langSet", "langSec")
 _TERMS: Final = ("tig", "ntig", "termSec")
 
 
+def _are_two_texts(given: Any) -> bool:
+    return is_list(given) and [isinstance(one, str) for one in given] == [True, True]
+
+
 def read_entries(path: str | Path, languages: tuple[str, str] | None = None) -> list[GlossaryEntry]:
     """Return the entries of a glossary file.
 
     `languages` are the source and target language to read from TBX, which need not be given if the file has only two.
 
     Raises:
-        DataError: if the file cannot be read, or a line is wrong; the message names the file, line and fault.
+        DataError: if the file cannot be read, or a line is wrong; the message names the file, line and fault. Also if
+            `languages` are not two texts.
     """
     path = path_of("path", path)
+    if languages is not None and not _are_two_texts(languages):
+        raise DataError(
+            f'languages must be a source and a target language, such as ("en", "de"), not {languages!r:.80}'
+        )
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= _LARGEST else b""

@@ -288,6 +288,7 @@ def test_numbers_of_numpy_are_those_of_entries(place: str) -> None:
     [
         (lambda memory: memory.undo(2**70), "has no correction"),
         (lambda memory: memory.undo("1"), "number: must be a whole number .found '1'."),
+        (lambda memory: memory.undo(True), "number: must be a whole number .found True."),
         (lambda memory: memory.holds(1.5), "number: must be a whole number .found 1.5."),
         (lambda memory: memory.latest(-1), "count: must be 0 or more .found -1."),
         (lambda memory: memory.latest(None), "count: must be a whole number .found None."),

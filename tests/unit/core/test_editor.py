@@ -210,6 +210,7 @@ def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
         (lambda editor: editor.edit(["a"], ["b"], prefix=["c"]), "takes no constraints"),
         (lambda editor: editor.edit(["a"], ["b"], search=SearchConfig(banned=("c",))), "takes no constraints"),
         (lambda editor: editor.edit(["a"], ["b"], beam=3, n_best=2), "n_best must be 1, not 2"),
+        (lambda _: load_learning(None, None), "model must be the name or path of a model, not None"),
         (lambda _: load_learning("none", None), r"memory must be a CorrectionMemory\(PATH\), not None"),
         (lambda _: load_learning("none", "x.db"), r"memory must be a CorrectionMemory\(PATH\), not 'x.db'"),
         (lambda _: load_learning("none", MEMORY, "onlien"), "learn must be auto, online, nearest, examples"),

@@ -1,6 +1,7 @@
 """Glossary files: what is read, and the sentence for what cannot be."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,12 @@ def test_a_path_that_exists_is_not_suggested_for_itself(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_entries(tmp_path / "terms")
     assert str(caught.value) == f"{tmp_path / 'terms'}: cannot be read (Is a directory)"
+
+
+@pytest.mark.parametrize("languages", ["en:de", ("en",), ("en", "de", "fr"), ("en", None), 5])
+def test_languages_are_two_texts(tmp_path: Path, languages: Any) -> None:
+    with pytest.raises(DataError, match=r'languages must be a source and a target language, such as \("en", "de"\)'):
+        read_entries(written(tmp_path, "t.tbx", TBX2), languages)
 
 
 def test_a_language_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
