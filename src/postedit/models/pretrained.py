@@ -18,7 +18,7 @@ from postedit.nn.cache import DenseKeyValueCache
 from postedit.nn.memory import Memory
 from postedit.nn.renumbering import text_attention
 from postedit.nn.transformer import TransformerState
-from postedit.nn.transformers_cache import TransformersCache, from_library, to_library
+from postedit.nn.transformers_cache import TransformersCache, cache_name, from_library, to_library
 
 _KEY = AttentionKey("src+mt", "soft")
 
@@ -79,6 +79,7 @@ class Pretrained(CheckpointModel[_State]):
         longest = None if longest is None else int(longest) - around
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
         self.network, self.head = _network(config, self.rows.numel())
+        self._cache_name = cache_name()
 
     def load_initial_weights(self) -> None:
         """Load the weights of the checkpoint, only from safetensors files.
@@ -128,17 +129,18 @@ class Pretrained(CheckpointModel[_State]):
         if prefix:
             rows = torch.cat([self._constant(self.config.network.before_pe[:prefix], rows.size(0)), rows], 1)
         memory, known = state.memory, state.memory.key_values.get("joint")
+        cross = () if known is None else cast(DenseKeyValueCache, known).layers
         output = self.network(
             encoder_outputs=BaseModelOutput(last_hidden_state=memory["encoded"]),
             attention_mask=memory["packed"].long(),
             decoder_input_ids=rows,
-            past_key_values=to_library(inputs.layers, () if known is None else cast(DenseKeyValueCache, known).layers),
             use_cache=True,
             output_attentions=True,
+            **{self._cache_name: to_library(inputs.layers, cross)},
         )
         h_NKD = inputs.select_new(output.logits[:, prefix:])  # the library's output layer is the identity
         w_NKP = inputs.select_new(output.cross_attentions[-1].mean(1)[:, prefix:])
-        layers, cross = from_library(output.past_key_values)
+        layers, cross = from_library(output[self._cache_name])
         if known is None:
             memory = replace(memory, key_values={"joint": DenseKeyValueCache(cross)})
         after = TransformerState(memory, inputs.cache_after(layers, prefix))

@@ -6,7 +6,7 @@ call. That costs nothing while rows have equal lengths, and is correct for any c
 share no columns with them, so all their tokens are decoded again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import torch
@@ -107,6 +107,13 @@ class TransformersCache:
         longest = int(self.lengths.max())
         columns = self.lengths.unsqueeze(1) + torch.arange(tokens.size(1), device=tokens.device)
         return torch.cat([self.tokens[:, :longest], torch.zeros_like(tokens)], 1).scatter(1, columns, tokens)
+
+
+def cache_name() -> str:
+    """Return the library's name of its cache, as an argument and in outputs; it was renamed in version 5.24."""
+    from transformers.modeling_outputs import Seq2SeqLMOutput
+
+    return "cache" if any(field.name == "cache" for field in fields(Seq2SeqLMOutput)) else "past_key_values"
 
 
 def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:

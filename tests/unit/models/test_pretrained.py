@@ -23,6 +23,9 @@ from postedit.recipe import load_recipe
 from postedit.text.config import GROUPS
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 
+# The library warns of what its next versions will lack.
+pytestmark = pytest.mark.filterwarnings("error::FutureWarning:transformers")
+
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
 
 
