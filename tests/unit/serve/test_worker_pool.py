@@ -313,7 +313,8 @@ def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> No
                 prints.add(answer.json()["fingerprint"])
 
         def wait_for(fingerprint: str) -> None:
-            while fingerprint not in prints and not any(one.done() for one in asking):
+            deadline = time.monotonic() + 300
+            while fingerprint not in prints and not any(one.done() for one in asking) and time.monotonic() < deadline:
                 time.sleep(0.01)
 
         asking = [pool.submit(ask) for _ in range(3)]
@@ -398,7 +399,7 @@ def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) 
         await engine.start()
         assert engine.seconds_to_answer() == 0.2
         edit = asyncio.create_task(engine.edit([Segment("a", f"until {gate}")], timeout=300))
-        while engine.seconds_to_answer() == 0.2:
+        while engine.seconds_to_answer() == 0.2 and not edit.done():
             await asyncio.sleep(0.01)
         assert 200 < engine.seconds_to_answer() < 300
         stopping = asyncio.create_task(engine.stop())
