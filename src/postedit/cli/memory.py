@@ -1,7 +1,6 @@
 """`postedit memory`: memories of corrections, from which models learn."""
 
 import json
-import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,7 +58,7 @@ def add(
             )
         except KeyboardInterrupt:  # they are already added if it came while the disk was writing them
             raise KeyboardInterrupt(
-                f"interrupted while adding; see by `postedit memory show {shlex.quote(where)} --last 3` whether the "
+                f"{opened.place}: interrupted while adding; see by `postedit memory show`, with --last 3, whether the "
                 "corrections are there before you add them again: one that is added twice counts twice"
             ) from None
 

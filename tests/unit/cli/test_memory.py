@@ -76,7 +76,7 @@ def test_who_interrupts_the_addition_is_told_to_look_before_the_next(
     monkeypatch.setattr(CorrectionMemory, "add", interrupted)
     result = run("memory", "add", where, stream)
     assert result.exit_code == 130
-    assert f"see by `postedit memory show {where} --last 3` whether the corrections are there" in result.stderr
+    assert f"{where}: interrupted while adding; see by `postedit memory show`, with --last 3, whether" in result.stderr
     assert len(contents(where)) == 2
 
 
