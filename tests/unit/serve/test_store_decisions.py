@@ -338,7 +338,7 @@ def test_a_sign_that_now_ends_a_section_is_escaped(store: Store) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_target_comes_back_from_the_file(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Write any text that XML can have, with codes anywhere, and read the same from the downloaded file."""
