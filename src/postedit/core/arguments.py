@@ -79,7 +79,8 @@ def check_kind(name: str, given: Any, kind: Any, example: str) -> None:
 
 def is_list(given: Any) -> bool:
     """Return whether an argument is a list or similar, such as a tuple or a NumPy array, but not text."""
-    return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set)
+    is_scalar = getattr(given, "shape", None) == ()  # of NumPy, whose arrays of any shape are collections
+    return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set) and not is_scalar
 
 
 def python_value(value: Any) -> Any:

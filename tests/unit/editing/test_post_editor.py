@@ -237,6 +237,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "no first stage to write them: segment 1 has no mt"),
         (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),
         (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for each of the 1 segments"),
+        (["a"], ["b"], {"prefix": np.array("b")}, "prefix must be a list with one entry for each of the 1 segments"),
         (["a"], ["b"], {"required": [None]}, "required must be a list of words or phrases, not None"),
         (["a"], ["b"], {"required": iter([])}, "required must be a list with one entry for each"),
         (["a"], ["b"], {"search": {"beam": 2}}, r"search must be a SearchConfig, such as SearchConfig\(beam=4\)"),

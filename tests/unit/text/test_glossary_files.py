@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from postedit.core.errors import DataError
@@ -122,7 +123,7 @@ def test_a_path_that_exists_is_not_suggested_for_itself(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path / 'terms'}: cannot be read (Is a directory)"
 
 
-@pytest.mark.parametrize("languages", ["en:de", ("en",), ("en", "de", "fr"), ("en", None), 5])
+@pytest.mark.parametrize("languages", ["en:de", ("en",), ("en", "de", "fr"), ("en", None), 5, np.array("en")])
 def test_languages_are_two_texts(tmp_path: Path, languages: Any) -> None:
     with pytest.raises(DataError, match=r'languages must be a source and a target language, such as \("en", "de"\)'):
         read_entries(written(tmp_path, "t.tbx", TBX2), languages)
