@@ -201,9 +201,7 @@ class PostEditor(SavedEditor):
         check_outputs(segments, outputs)
         encoded = self._encoded(segments, self.search, outputs)
         results = self._results(encoded, self._finder(self.search).force, self.search, evidence)
-        return [
-            with_text(result, one.mt, output) for result, one, output in zip(results, encoded, outputs, strict=True)
-        ]
+        return [with_text(result, one.mt, text) for result, one, text in zip(results, encoded, outputs, strict=True)]
 
     def draw(
         self, src: Iterable[str], mt: Iterable[str] | None, sampling: Sampling, *, batch_tokens: int | None = None
@@ -215,8 +213,7 @@ class PostEditor(SavedEditor):
         an ensemble. Outputs may be equal. A blank one, or invalid UTF-8, is replaced by mt, `skipped` as "damaged".
 
         Raises:
-            DataError: if the numbers of texts differ, mt is missing, `batch_tokens` is out of range, or `sampling` is
-                not a `Sampling`.
+            DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` or `sampling` is wrong.
             ModelFolderError: if the model is damaged.
         """
         check_kind("sampling", sampling, Sampling, "a Sampling, such as Sampling(4)")
