@@ -347,7 +347,8 @@ def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
     dtype = torch.bfloat16 if config.lora_rank and config.lora_base == "bf16" else torch.float32
     whole: Any = transformers.AutoModelForCausalLM.from_config(kind, dtype=dtype, attn_implementation=NAME)
     if config.recompute:
-        whole.activation_checkpointing_enable({"use_reentrant": False})
+        enable = getattr(whole, "activation_checkpointing_enable", None) or whole.gradient_checkpointing_enable
+        enable({"use_reentrant": False})  # by its former name before Transformers 5.23
     network, head = whole.base_model, whole.get_output_embeddings()
     return config.with_adapters(network, head), head
 
