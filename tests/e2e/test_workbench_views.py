@@ -225,17 +225,26 @@ def test_copies_of_texts_have_no_tags_and_no_notes(service: Service, project: An
     page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/2")
     page.locator(".proposal .edit.accepted").first.wait_for()
 
-    def copied(name: str) -> str:
-        page.evaluate("(name) => getSelection().selectAllChildren(document.querySelector(name))", name)
-        page.keyboard.press("Control+c")
-        return str(page.evaluate("navigator.clipboard.readText()"))
+    def is_copied(name: str, text: str) -> bool:
+        """Return whether a selected element is copied as this text.
 
-    assert copied(".source") == "Line 2: the door is red ."
-    assert copied(".text.mt") == "Zeile 2 : die Tür ist rojo ."
-    assert copied(".proposal") == "Zeile 2 : das Tür ist azul ."
+        The field of the target may get its caret, and with it the selection, at any moment: then select again.
+        """
+        for _ in range(600):
+            page.evaluate("(name) => getSelection().selectAllChildren(document.querySelector(name))", name)
+            page.keyboard.press("Control+c")
+            if page.evaluate("navigator.clipboard.readText()") == text:
+                return True
+            page.wait_for_timeout(100)
+        return False
+
+    assert is_copied(".source", "Line 2: the door is red .")
+    assert is_copied(".text.mt", "Zeile 2 : die Tür ist rojo .")
+    assert is_copied(".proposal", "Zeile 2 : das Tür ist azul .")
     page.keyboard.press("Alt+r")
     page.locator(".proposal .edit.rejected").first.wait_for()
-    assert copied(".proposal") == "Zeile 2 : die Tür ist rojo ."
+    assert is_copied(".source", "Line 2: the door is red .")  # another text, so that what follows is copied anew
+    assert is_copied(".proposal", "Zeile 2 : die Tür ist rojo .")
 
 
 @pytest.mark.slow

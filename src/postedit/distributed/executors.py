@@ -161,6 +161,7 @@ class _ActorPool:
     items: dict[int, _Item] = field(default_factory=dict)  # items without a result, by number
     requests: dict[Any, tuple[int, int]] = field(default_factory=dict)  # item and actor, by reference to the result
     finished: dict[int, Any] = field(default_factory=dict)  # results, or errors, by number of the item
+    fatal: dict[int, dict[str, None]] = field(default_factory=dict)  # where each actor was when it died too often
     sent: int = 0
     taken: int = 0
 
@@ -200,8 +201,7 @@ class _ActorPool:
 
     def _receive(self, reference: Any, item: int, actor: int) -> None:
         """Record a result, if it settles its item, and cancel the copies of the item that no actor works on yet."""
-        queue = self.schedule.queue(actor)
-        result, died = self._fetch(reference, item, queue)
+        result, died = self._fetch(reference, item, actor)
         if not self.schedule.came_back(item, actor, time.monotonic(), failed=died):
             return
         self.finished[item] = result
@@ -210,7 +210,7 @@ class _ActorPool:
             if copied == item:
                 self.ray.cancel(other)
 
-    def _fetch(self, reference: Any, item: int, queue: Sequence[int]) -> tuple[Any, bool]:
+    def _fetch(self, reference: Any, item: int, actor: int) -> tuple[Any, bool]:
         """Return the result or the error that the function raised, and False; or why there is neither, and True."""
         if item not in self.items:
             return None, False
@@ -220,9 +220,10 @@ class _ActorPool:
         except errors.RayTaskError as error:
             return error.cause, False
         except errors.ActorUnavailableError:
-            # The actor may have died at a later item before this result was transferred.
-            where = " or ".join(self.items[one].where for one in queue if one in self.items)
-            problem = f"a worker died {_RETRIES + 1} times at {where}, perhaps for lack of memory"
+            # The actor may have died at a later item before this result was transferred; that one may be known already.
+            queue, where = self.schedule.queue(actor), self.fatal.setdefault(actor, {})
+            where |= {self.items[one].where: None for one in queue if one in self.items}
+            problem = f"a worker died {_RETRIES + 1} times at {' or '.join(where)}, perhaps for lack of memory"
         except errors.RayActorError as error:
             problem = f"a worker could not be started: {_first_line(error)}"
         except errors.RayError as error:

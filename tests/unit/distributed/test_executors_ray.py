@@ -1,5 +1,6 @@
 """Stages in a Ray cluster of two worker processes on this machine."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,10 +21,10 @@ from postedit.core.checksums import damaged_files, read_checksums
 from postedit.core.errors import DataError, PosteditError, RecipeError
 from postedit.core.processes import Executor, LocalExecutor, same_in_all
 from postedit.distributed.chunks import Chunk, open_aligned
-from postedit.distributed.executors import Placement, RayExecutor, cores_per_worker, placement
+from postedit.distributed.executors import Placement, RayExecutor, _ActorPool, cores_per_worker, placement
 from postedit.distributed.pipeline import Job, run_job
 from postedit.distributed.resumable_outputs import OutputFiles
-from postedit.distributed.schedule import WINDOW
+from postedit.distributed.schedule import WINDOW, Schedule
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,42 @@ def test_a_chunk_that_ends_every_process_is_an_error_and_the_rest_is_kept(ray: A
         run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=9)), tmp_path / "out", PATIENT)
     run(job(tmp_path, 50, Doubling()), tmp_path / "out", RayExecutor(2), resume=True)
     assert files(tmp_path / "out") == whole(tmp_path, 50)
+
+
+class UnavailableError(Exception):
+    """A worker died too often."""
+
+
+class LostRay:
+    """A cluster whose only worker dies at the last of its items, of which one hears first."""
+
+    exceptions = SimpleNamespace(
+        RayTaskError=KeyError, ActorUnavailableError=UnavailableError, RayActorError=OSError, RayError=RuntimeError
+    )
+
+    def put(self, value: object) -> object:
+        return value
+
+    def wait(self, references: list[int], **_: object) -> tuple[list[int], list[int]]:
+        return references[-1:], references[:-1]
+
+    def get(self, reference: int) -> object:
+        raise UnavailableError
+
+    def cancel(self, reference: int) -> None:
+        raise AssertionError("there are no copies")
+
+
+def test_all_items_at_which_a_worker_may_have_died_are_named() -> None:
+    references = itertools.count()
+    actor = SimpleNamespace(run=SimpleNamespace(remote=lambda build, value: next(references)))
+    pool = _ActorPool(LostRay(), [None], [actor], Schedule(1, 60.0))
+    assert pool.submit("lines 16 to 18")
+    assert pool.submit("lines 19 to 21")
+    for _ in range(2):
+        pool.wait()
+    with pytest.raises(PosteditError, match="a worker died 4 times at lines 16 to 18 or lines 19 to 21, perhaps"):
+        list(pool.results())
 
 
 @pytest.mark.slow
