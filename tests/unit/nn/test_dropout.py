@@ -48,7 +48,7 @@ def test_any_shape_can_be_dropped_from(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_kept_units_alone_get_gradients_and_the_dtype_stays(dtype: torch.dtype) -> None:
-    x = torch.randn(50, 50, dtype=dtype, requires_grad=True)
+    x = (torch.rand(50, 50, dtype=dtype) + 1).requires_grad_()  # never 0, as what is dropped
     kept = dropout(x, 0.5, True)
     assert kept.dtype == dtype
     (gradient,) = torch.autograd.grad(kept.sum(), x)
