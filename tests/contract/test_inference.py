@@ -61,10 +61,10 @@ def test_law_1_holds_for_shortlists_of_prepared_models(name: str, precision: Pre
 
 @pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_law_6_holds_with_int8_weights(name: str) -> None:
-    """The rows of two batches are alike alone.
+    """A row has the same output in a batch as alone; one row of two batches may differ.
 
-    All but one, as a value in the middle between two integers may be rounded to either: layers in single precision
-    before it may add in another order, which depends on the processor. That is rare.
+    In a batch, layers in single precision may add in another order, depending on the processor. In rare cases, a value
+    halfway between two integers is then rounded the other way.
     """
     model, differences = prepared(name, "int8"), []
     for seed in (5, 6):

@@ -176,6 +176,17 @@ def test_layers_that_are_computed_again_have_the_same_gradients() -> None:
         torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_layers_are_computed_again_by_either_name(is_old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, name = transformers.PreTrainedModel, "activation_checkpointing_enable"  # gradient_..., before version 5.23
+    if is_old:
+        enable = getattr(library, name, library.gradient_checkpointing_enable)
+        monkeypatch.setattr(library, "gradient_checkpointing_enable", enable)
+        monkeypatch.delattr(library, name, raising=False)
+    model = _with_options("llama", recompute=True)
+    assert any(getattr(one, "gradient_checkpointing", False) for one in model.modules())
+
+
 @pytest.mark.parametrize("kind", sorted(CAUSAL))
 def test_layers_that_are_computed_again_can_read_in_two_calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """R-Drop and minimum risk training decode after encoding, in training mode."""
