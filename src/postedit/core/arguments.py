@@ -52,7 +52,8 @@ def entries_of(name: str, given: Any, count: int) -> list[Any]:
     """
     found = list(given) if is_list(given) or isinstance(given, Iterator) else None
     if found is None or len(found) != count:
-        raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
+        each = "for the segment" if count == 1 else f"for each of the {count:,} segments"
+        raise DataError(f"{name} must be a list with one entry {each}, not {given!r:.80}")
     return found
 
 

@@ -15,6 +15,7 @@ from postedit.core.arguments import check_text, entries_of, is_list, texts_of, w
 from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.core.wording import counted
 
 if TYPE_CHECKING:
     from postedit.core.evidence import Evidence
@@ -422,7 +423,7 @@ def segments_of(
     count = len(sources)
     translations = [None] * count if mt is None else texts_of("mt", mt, (str, NoneType))
     if len(translations) != count:
-        raise DataError(f"src has {count} segments and mt has {len(translations)}; they must match one to one")
+        raise DataError(f"src has {counted(count, 'segment')} and mt {len(translations):,}; they must match one to one")
     beginnings = [""] * count if prefix is None else entries_of("prefix", prefix, count)
     phrases = [()] * count if required is None else entries_of("required", required, count)
     for number, (start, one) in enumerate(zip(beginnings, phrases, strict=True), start=1):
@@ -439,7 +440,7 @@ def segments_of(
 def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:
     """Raise a DataError unless there is one output to score for each segment."""
     if len(outputs) != len(segments):
-        raise DataError(f"src has {len(segments)} segments and there are {len(outputs)} outputs; give one for each")
+        raise DataError(f"src has {counted(len(segments), 'segment')}, and {len(outputs):,} outputs are given for them")
 
 
 def _detail(evidence: bool | Detail | None) -> Detail | None:

@@ -14,6 +14,7 @@ from typing import IO
 
 from postedit.core.errors import DataError, nearest
 from postedit.core.output_paths import STANDARD_STREAM
+from postedit.core.wording import counted
 from postedit.data.compression import find_file, raw_lines
 from postedit.data.text_paths import explain_far_errors, is_far, is_parquet, located
 
@@ -91,7 +92,8 @@ def read_aligned(first: Path, *others: Path) -> dict[Path, list[str]]:
 def check_aligned(one: Path | str, lines: int, other: Path | str, other_lines: int) -> None:
     """Raise a DataError if two texts, called `one` and `other`, differ in their number of lines."""
     if lines != other_lines:
-        raise DataError(f"{one} has {lines:,} lines and {other} has {other_lines:,}; they must match one to one")
+        found = counted(lines, "line")
+        raise DataError(f"{one} has {found} and {other} has {other_lines:,}; they must match one to one")
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from postedit.core.arguments import texts_of
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 
 MAX_WORDS: Final = 500_000
 MAX_CHARACTERS: Final = 5_000_000
@@ -48,9 +49,8 @@ def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
     """Check that each named text has `lines` lines, none of them too long to score; see `check_lines`."""
     for name, text in texts.items():
         if len(text) != lines:
-            raise DataError(
-                f"{name} has {len(text):,} lines, the post-edits have {lines:,}; they must match one to one"
-            )
+            found = counted(len(text), "line")
+            raise DataError(f"{name} has {found}, the post-edits have {lines:,}; they must match one to one")
     for name, text in texts.items():
         for number, line in enumerate(text, start=1):
             if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
@@ -169,8 +170,9 @@ class TER(sacrebleu_ter.TER):
         if references:
             for number, texts in enumerate(references, start=1):
                 if len(texts) != len(hypotheses):
+                    found = counted(len(texts), "segment")
                     raise DataError(
-                        f"reference {number} has {len(texts)} segments for {len(hypotheses)} hypotheses; each needs one"
+                        f"reference {number} has {found} for {len(hypotheses):,} hypotheses; each needs one"
                     )
             sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}

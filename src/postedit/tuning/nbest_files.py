@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 from postedit.data.lines import one_line, read_lines
 from postedit.tuning.nbest_lists import NBestEntry
 
@@ -94,7 +95,7 @@ def _rows(path: Path, count: int, lists: Path) -> list[dict[str, float]]:
         raise DataError(f"{path}, line 1: must name the columns, each once, separated by tabs")
     if len(lines) - 1 != count:
         raise DataError(
-            f"{path}: has {len(lines) - 1:,} lines of numbers, and {lists} has {count:,} outputs; "
+            f"{path}: has {counted(len(lines) - 1, 'line')} of numbers, and {lists} has {counted(count, 'output')}; "
             "there must be one for each output, those of a sentence best first"
         )
     rows = []

@@ -228,7 +228,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
 @pytest.mark.parametrize(
     ("src", "mt", "options", "message"),
     [
-        (["a"], ["a", "b"], {}, "src has 1 segments and mt has 2"),
+        (["a"], ["a", "b"], {}, "src has 1 segment and mt 2"),
         ("a", ["b"], {}, "src is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
         (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is not valid Unicode"),
@@ -236,13 +236,13 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (np.array("a"), ["a"], {}, r"src is a list of segments, not array\('a'"),
         (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "no first stage to write them: segment 1 has no mt"),
         (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),
-        (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for each of the 1 segments"),
-        (["a"], ["b"], {"prefix": np.array("b")}, "prefix must be a list with one entry for each of the 1 segments"),
+        (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for the segment"),
+        (["a"], ["b"], {"prefix": np.array("b")}, "prefix must be a list with one entry for the segment"),
         (["a"], ["b"], {"required": [None]}, "required must be a list of words or phrases, not None"),
-        (["a"], ["b"], {"required": iter([])}, "required must be a list with one entry for each"),
+        (["a"], ["b"], {"required": iter([])}, "required must be a list with one entry for the segment"),
         (["a"], ["b"], {"search": {"beam": 2}}, r"search must be a SearchConfig, such as SearchConfig\(beam=4\)"),
         (["a"], ["b"], {"prefix": ["\ud800"]}, r"segment 1: prefix has half a character, U\+D800"),
-        (["a"], ["b"], {"prefix": {"b": 1}}, "prefix must be a list with one entry for each of the 1 segments"),
+        (["a"], ["b"], {"prefix": {"b": 1}}, "prefix must be a list with one entry for the segment"),
         (["a"], ["b"], {"beam": np.array([1, 2])}, "beam: must be a whole number"),
         (["a"], ["b"], {"evidence": np.array(["a", "b"])}, "evidence must be True, False, attention"),
         (["a"], ["b"], {"evidence": "losse"}, "evidence must be True, False, attention, reasons, losses, not 'losse'"),
@@ -271,7 +271,7 @@ def test_a_saved_editor_is_a_copy_of_its_folder(path: Path, tmp_path: Path) -> N
 
 def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
     for outputs in ([], ["a", "b"]):
-        with pytest.raises(DataError, match=f"src has 1 segments and there are {len(outputs)} outputs"):
+        with pytest.raises(DataError, match=f"src has 1 segment, and {len(outputs)} outputs are given"):
             editor.score_segments([Segment("the house", "das Haus")], outputs)
 
 

@@ -198,7 +198,7 @@ def test_bleu_without_regard_to_case() -> None:
 
 
 def test_unequal_lines() -> None:
-    with pytest.raises(DataError, match="mt has 1 lines, the post-edits have 2"):
+    with pytest.raises(DataError, match="mt has 1 line, the post-edits have 2"):
         TestSet(["a", "b"], ["a"])
     with pytest.raises(DataError, match="nothing to score"):
         TestSet([])

@@ -82,9 +82,9 @@ def test_no_advice_about_tokens_that_are_meant(caplog: pytest.LogCaptureFixture)
 
 
 def test_unequal_numbers_of_lines_are_told() -> None:
-    with pytest.raises(DataError, match="model has 1 lines, the post-edits have 4"):
+    with pytest.raises(DataError, match="model has 1 line, the post-edits have 4"):
         score_system("model", ["a"], PE, None)
-    with pytest.raises(DataError, match="mt has 1 lines"):
+    with pytest.raises(DataError, match="mt has 1 line"):
         score_system("model", HYP, PE, ["a"])
 
 
