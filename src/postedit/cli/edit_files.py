@@ -13,6 +13,7 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
+from postedit.data.compression import plain_name
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
 from postedit.data.text_paths import is_far
@@ -30,8 +31,8 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     that is not a model. Every other argument names a model.
 
     Raises:
-        DataError: if a translation file is missing, in a package or at a URL, or `--out` is needed for the copies of a
-            folder.
+        DataError: if a translation file is missing, compressed, in a package or at a URL, or `--out` is needed for the
+            copies of a folder.
     """
     models: list[str] = []
     files: list[Path] = []
@@ -40,6 +41,8 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
         path = Path(name)
         if is_far(name) and path.suffix.lower() in SUFFIXES:
             raise DataError(f"{name}: translation files are read from this machine only; copy it here first")
+        if plain_name(name) != name and Path(plain_name(name)).suffix.lower() in SUFFIXES:
+            raise DataError(f"{name}: translation files are not read compressed; unpack it, and give the file in it")
         is_folder = path.is_dir() and not _is_model(path)
         if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.rglob("*")):
             raise DataError(f"give --out: the folder of the copies of the files in {path}")

@@ -127,6 +127,13 @@ def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path, names: list[st
     assert f"a.zip: {message}" in refused(edit(tmp_path / "a.zip", "--out", tmp_path / "b"))
 
 
+@pytest.mark.parametrize("name", ["a.xlf.gz", "a.PO.xz", "a.tmx.zst"])
+def test_a_compressed_file_is_refused_in_words(edit: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"compressed")
+    message = f"{name}: translation files are not read compressed; unpack it, and give the file in it"
+    assert message in refused(edit(tmp_path / name, "--out", tmp_path / "b"))
+
+
 def test_a_damaged_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "a.zip", "w") as package:
         package.writestr("a.xlf", HEAD + TAIL)
