@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -97,16 +98,16 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         backlog=_WAITING,
         timeout_keep_alive=_KEEP_ALIVE,
     )
-    server = _Server(config, service)
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    server = _Server(config, service, partial(announce, address))
     async with _loading(app, service):
         reload = _Reload(service)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
-        host, port = listening.getsockname()[:2]
         try:
-            listening.listen(_WAITING)  # before the address is announced, so that readers can connect at once
+            listening.listen(_WAITING)
         except OSError as error:  # another service was bound to the same address, and was faster
             raise _cannot_listen(host, port, error) from None
-        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         await server.serve(sockets=[listening])
 
 
@@ -218,11 +219,16 @@ class _Connection(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that tells the service that it is about to stop, before it does."""
+    """A server that tells when it accepts requests, and tells the service that it is about to stop, before it does."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._service, self._loop = service, asyncio.get_running_loop()
+        self._service, self._announce, self._loop = service, announce, asyncio.get_running_loop()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept requests, and then say so: by now, signals stop the server in order."""
+        await super().startup(sockets)
+        self._announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after `drain_seconds`, which load balancers need to notice; at the second signal, stop at once."""

@@ -1,6 +1,7 @@
 """Connections, and the end of the web server."""
 
 import asyncio
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ def test_connections_stay_open_as_long_as_accepted_requests_may_take() -> None:
     async def end() -> int | None:
         engine = SimpleNamespace(seconds_to_answer=lambda: 99.5)
         service: Any = SimpleNamespace(engine=engine, stopping=asyncio.Event(), config=SimpleNamespace(drain_seconds=0))
-        server = _Server(uvicorn.Config("app"), service)
+        server = _Server(uvicorn.Config("app"), service, lambda: None)
         server.handle_exit(15, None)
         while not server.should_exit:
             await asyncio.sleep(0.01)
@@ -43,6 +44,25 @@ def test_an_address_that_cannot_be_used_is_told(host: str, port: int | None, hin
         port = taken.getsockname()[1] if port is None else port
         with pytest.raises(OutputError, match=f"{host}:{port}: the service cannot listen there: .+; {hint}"):
             web_server._listen(host, port)
+
+
+def test_a_signal_that_comes_with_the_address_ends_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def loading(*_: object) -> AsyncIterator[None]:
+        yield
+
+    def stop(address: str) -> None:
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL  # it would end these tests
+        signal.raise_signal(signal.SIGTERM)
+
+    engine = SimpleNamespace(seconds_to_answer=lambda: 0.0)
+    config = SimpleNamespace(proxies=(), drain_seconds=0)
+    service = SimpleNamespace(engine=engine, stopping=asyncio.Event(), config=config)
+    monkeypatch.setattr(web_server, "_loading", loading)
+    monkeypatch.setattr(web_server, "service_of_app", lambda app: service)
+    with web_server._listen("127.0.0.1", 0) as listening:
+        asyncio.run(web_server._serve(FastAPI(), listening, stop))
+    assert service.stopping.is_set()
 
 
 def test_of_two_services_that_start_at_once_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
