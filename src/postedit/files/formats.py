@@ -14,8 +14,8 @@ from postedit.files.units import Format
 from postedit.files.xliff1 import Xliff1
 from postedit.files.xliff2 import Xliff2
 
-FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
-"""All formats. A file has the first format that recognises it."""
+FORMATS: Final[tuple[Format, ...]] = (Po(), Xliff1(), Xliff2(), Tmx())
+"""All formats. A file has the first format that recognises it; PO is first, because its texts may quote the others."""
 
 _HEAD: Final = 2**16
 _COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML

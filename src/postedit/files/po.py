@@ -101,8 +101,9 @@ class Po:
     name = "PO"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the file has the suffix .po or .pot and is not binary, as PowerPoint templates are."""
-        return path.suffix.lower() in (".po", ".pot") and b"\0" not in head
+        """Return whether the file has the suffix .po or .pot, and is neither XML nor a template of PowerPoint."""
+        is_text = b"\0" not in head and not head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
+        return is_text and path.suffix.lower() in (".po", ".pot")
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `msgstr` except that of the header; see `Format`."""
@@ -392,7 +393,8 @@ def _fuzzy(entry: _Entry, line_end: str) -> Patch:
     flags = next((line for line in entry.comments if _is_kind(line, ",")), None)
     if flags is not None:
         place = flags.start + flags.text.index(",") + 1
-        return Patch(place, place, b" fuzzy,")
+        others = flags.text.strip(f"#,{_SPACES}")
+        return Patch(place, place, b" fuzzy," if others else b" fuzzy")
     place = next((line for line in entry.comments if _is_kind(line, "|")), entry.first).start
     return Patch(place, place, f"#, fuzzy{line_end}".encode("ascii"))
 

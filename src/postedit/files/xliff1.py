@@ -11,7 +11,7 @@ from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit
 from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
-from postedit.files.xml_reader import Collected, Element, XmlReader
+from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import escape, has_tracked_changes, marked_text, text_length
 
 Value = TypeVar("Value")
@@ -97,11 +97,8 @@ class Xliff1:
     name = "XLIFF 1.2"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the root element is `xliff` with a version 1.x."""
-        return (
-            re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']1\.", head)
-            is not None
-        )
+        """Return whether the root element is `xliff` with a version 1.x; see `xliff_version`."""
+        return xliff_version(head).startswith("1.")
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `trans-unit`, or for each of its segments if it has any; see `Format`."""

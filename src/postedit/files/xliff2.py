@@ -13,7 +13,7 @@ from postedit.files.marked_text import Code, Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
-from postedit.files.xml_reader import Collected, Element, Text, XmlReader
+from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
 from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
 
 _MATCHES: Final = "urn:oasis:names:tc:xliff:matches:2.0"
@@ -75,11 +75,8 @@ class Xliff2:
     name = "XLIFF 2"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the root element is `xliff` with a version 2.x."""
-        return (
-            re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']2\.", head)
-            is not None
-        )
+        """Return whether the root element is `xliff` with a version 2.x; see `xliff_version`."""
+        return xliff_version(head).startswith("2.")
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `segment`; see `Format`."""

@@ -21,10 +21,9 @@ _MAX_DEPTH: Final = 200
 _MAX_ATTRIBUTES: Final = 500
 _MAX_ELEMENT: Final = 2**26  # most bytes of a collected element
 
-
-_XLIFF: Final = re.compile(
-    rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*?\sversion\s*=\s*[\"'](?P<version>[^\"']*)"
-)  # attributes before the version may contain any characters
+_XLIFF: Final = re.compile(rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*")
+_VALUE: Final = re.compile(rb"\s([\w.:-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")  # an attribute
+_XLIFF_NAMESPACE: Final = b"urn:oasis:names:tc:xliff:document:"  # the version follows
 
 
 @dataclass(slots=True)
@@ -277,9 +276,18 @@ def _name(name: str, scope: Mapping[str, str]) -> str:
 
 
 def xliff_version(head: bytes) -> str:
-    """Return the XLIFF version in the root element, given the first bytes of a file; empty if it is not XLIFF."""
-    found = _XLIFF.search(head)
-    return "" if found is None else found["version"].decode("ascii", "replace")
+    """Return the XLIFF version in the root element, given the first bytes of a file; empty if it is not XLIFF.
+
+    If the root element lacks `version`, as in some real files, the version is that of its namespace.
+    """
+    root = _XLIFF.search(head)
+    if root is None:
+        return ""
+    values: dict[bytes, bytes] = {name: value[1:-1] for name, value in _VALUE.findall(root[0])}
+    names = (value for name, value in values.items() if name.startswith(b"xmlns"))
+    of_namespace = next((name for name in names if name.startswith(_XLIFF_NAMESPACE)), b"")
+    version = values.get(b"version", of_namespace.removeprefix(_XLIFF_NAMESPACE))
+    return version.decode("ascii", "replace")
 
 
 def _codec_of(head: bytes) -> str:

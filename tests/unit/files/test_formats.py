@@ -8,10 +8,10 @@ from postedit.core.errors import DataError
 from postedit.files.formats import FORMATS, format_of, is_translation_file
 
 HEADS = {
+    "d.po": ("# comment", "PO"),
     "a.sdlxliff": ('<?xml version="1.0"?><xliff xmlns:sdl="x" version="1.2">', "XLIFF 1.2"),
     "b.xlf": ("<!-- c --><xliff version='2.1'>", "XLIFF 2"),
     "c.tmx": ('<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4">', "TMX"),
-    "d.po": ("# comment", "PO"),
 }
 
 
@@ -30,6 +30,20 @@ def test_a_format_named_in_a_comment_does_not_count(comment: str, tmp_path: Path
     path = tmp_path / "a.xlf"
     path.write_text(f'<?xml version="1.0"?>{comment}<xliff version="2.0">{comment}')
     assert format_of(path).name == "XLIFF 2"
+
+
+@pytest.mark.parametrize("quoted", ["<tmx version='1.4'>", "<xliff version='1.2'>", "<xliff version='2.0'>"])
+def test_a_format_quoted_in_a_po_file_does_not_count(quoted: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.po"
+    path.write_text(f'msgid "{quoted}"\nmsgstr ""\n')
+    assert format_of(path).name == "PO"
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+def test_an_xml_file_named_po_has_the_format_of_its_content(codec: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.po"
+    path.write_text('\n<xliff version="1.2"', encoding=codec)
+    assert format_of(path).name == "XLIFF 1.2"
 
 
 def test_each_format_has_a_name_of_its_own() -> None:

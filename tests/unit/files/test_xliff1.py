@@ -49,8 +49,16 @@ def patched(body: str, *targets: str | None, note: str = "", keep_former: bool =
 def test_a_file_is_recognised_by_its_root() -> None:
     assert FORMAT.recognises(HEAD.encode(), Path("x"))
     assert FORMAT.recognises(b"<x:xliff xmlns:x='urn' version='1.2'", Path("x"))
+    assert FORMAT.recognises(b'<xliff a="version=\'2.0\'" version="1.0"', Path("x"))
     assert not FORMAT.recognises(b'<xliff version="2.0"', Path("x.xlf"))
     assert not FORMAT.recognises(b"plain text", Path("x.xlf"))
+
+
+def test_a_root_without_version_has_that_of_its_namespace() -> None:
+    root = b'<xliff xmlns:a="b" xmlns="urn:oasis:names:tc:xliff:document:1.1"'
+    assert FORMAT.recognises(root, Path("x"))
+    assert not FORMAT.recognises(root + b' version="2.0"', Path("x"))
+    assert not FORMAT.recognises(root.replace(b"1.1", b"2.0"), Path("x"))
 
 
 def test_a_unit_has_source_target_notes_and_languages() -> None:

@@ -42,6 +42,7 @@ def edited(body: str, *targets: str | None, note: str = "", keep_former: bool = 
     [
         (HEAD, True),
         ("<x:xliff xmlns:x='urn' version='2.2'", True),
+        ("<x:xliff xmlns:x='urn:oasis:names:tc:xliff:document:2.0'", True),
         ('<xliff version="1.2"', False),
         ("plain text", False),
     ],
