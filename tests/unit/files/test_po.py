@@ -242,6 +242,7 @@ def test_what_does_not_change_keeps_its_lines() -> None:
     [
         ("", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
         ("#, fuzzy\n", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
+        ("#,\n", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
         ("# x\n#, c-format\n", '# x\n# postedit: former: "b"\n# postedit: why\n#, fuzzy, c-format\n'),
         (
             '#. y\n#: a.c:1\n#| msgid "z"\n',
