@@ -112,7 +112,8 @@ class Xliff1:
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         """Yield the patches that change targets and their states, and add `alt-trans` and `note`; see `Format`."""
         for _, group in groupby(changed, key=lambda one: id(slot_of(one[0]).unit)):
-            yield from sorted(set(unit_patches(list(group))))
+            patches = dict.fromkeys(unit_patches(list(group)))
+            yield from sorted(patches, key=lambda one: (one.start, one.end))  # those at the same place are in order
 
 
 def _units(collected: Collected) -> Iterator[Unit]:

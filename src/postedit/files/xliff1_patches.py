@@ -11,6 +11,8 @@ from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element
 from postedit.files.xml_text import indent_before, marked_text, tag_name, with_attributes
 
+_WITH_TARGET: Final = frozenset(["context-group", "count-group", "prop-group", "note"])
+
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
 _CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
@@ -82,10 +84,9 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     elif "m:confirmed" in unit.attributes:
         values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
         yield tag_patch(collected, unit, {"m:confirmed": str(int(confirmed))} | _present(unit, values))
-    if added := "".join(_added(one, new) for one, new in changed):
-        after = target or unit.first("seg-source") or unit.first("source")
-        assert after is not None
-        yield patch(collected, after.end, after.end, added)
+    if added := _added(changed):
+        place = _end_of_notes(unit)
+        yield patch(collected, place, place, added)
 
 
 def _segments_with_text(collected: Collected, unit: Unit) -> int:
@@ -141,23 +142,39 @@ def _with_segments(collected: Collected, segmented: Element, contents: Mapping[s
     return "".join([*parts, collected.text(done, segmented.close)])
 
 
-def _added(unit: Unit, new: NewTarget) -> str:
-    """Return the elements to add after the target: the former target, and a note."""
-    slot = slot_of(unit)
-    collected, target = slot.unit, slot.target
-    after = target or slot.unit.element.first("source")
+def _end_of_notes(unit: Element) -> int:
+    """Return the end of the target and its contexts and notes, after which new notes and then former targets go.
+
+    XLIFF 1.1 requires this order; XLIFF 1.2 allows any.
+    """
+    after = unit.first("target") or unit.first("seg-source") or unit.first("source")
     assert after is not None
-    prefix = tag_name(collected.text(after.start, after.content)).rpartition(":")
-    space, name = indent_before(collected, collected.element, after), f"{prefix[0]}{prefix[1]}"
-    parts = []
-    if new.keep_former and unit.target is not None and unit.target.text.strip():
-        mid = f' mid="{html_escape(slot.segment)}"' if slot.segment else ""
-        origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
-        parts.append(
-            f'{space}<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
-            f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
-        )
-    if new.note:
-        note = html_escape(f"{slot.segment}: {new.note}" if slot.segment else new.note, quote=False)
-        parts.append(f'{space}<{name}note from="postedit">{note}</{name}note>')
-    return "".join(parts)
+    end = after.end
+    for child in unit.elements():
+        if child.start >= end and child.name not in _WITH_TARGET:
+            break
+        end = max(end, child.end)
+    return end
+
+
+def _added(changed: Sequence[tuple[Unit, NewTarget]]) -> str:
+    """Return the elements to add after the target: notes, and former targets."""
+    slot = slot_of(changed[0][0])
+    collected, after = slot.unit, slot.target or slot.unit.element.first("source")
+    assert after is not None
+    prefix, colon, _ = tag_name(collected.text(after.start, after.content)).rpartition(":")
+    name, notes, former = prefix + colon, [], []
+    for unit, new in changed:
+        segment = slot_of(unit).segment
+        if new.note:
+            note = html_escape(f"{segment}: {new.note}" if segment else new.note, quote=False)
+            notes.append(f'<{name}note from="postedit">{note}</{name}note>')
+        if new.keep_former and unit.target is not None and unit.target.text.strip():
+            mid = f' mid="{html_escape(segment)}"' if segment else ""
+            origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
+            former.append(
+                f'<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
+                f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
+            )
+    space = indent_before(collected, collected.element, after)
+    return "".join(space + one for one in [*notes, *former])

@@ -1,6 +1,7 @@
 """XLIFF 1.2 and its dialects: what is read, and what an edit leaves in the file."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -268,9 +269,23 @@ def test_an_edit_leaves_target_state_former_target_and_note() -> None:
     assert patched(body, "B &#38; c", keep_former=True, note='"b" -> "B"') == (
         '<trans-unit id="1">\n  <source>a</source>\n'
         '  <target state="needs-review-translation" state-qualifier="mt-suggestion">B &#38; c</target>\n'
-        '  <alt-trans alttranstype="previous-version"><target>b &#38; c</target></alt-trans>\n'
-        '  <note from="postedit">"b" -&gt; "B"</note>\n</trans-unit>'
+        '  <note from="postedit">"b" -&gt; "B"</note>\n'
+        '  <alt-trans alttranstype="previous-version"><target>b &#38; c</target></alt-trans>\n</trans-unit>'
     )
+
+
+def test_notes_and_former_targets_come_where_xliff_1_1_allows_them() -> None:
+    before = "<trans-unit id='1'><source>a</source><target>b</target>"
+    contexts = "<context-group name='c'><context context-type='x'>c</context></context-group><note>n</note>"
+    after = "<alt-trans><target>d</target></alt-trans><x:y/></trans-unit>"
+    text = patched(before + contexts + after, "B", keep_former=True, note="why")
+    former = '<alt-trans alttranstype="previous-version"><target>b</target></alt-trans>'
+    assert text.endswith(f'B</target>{contexts}<note from="postedit">why</note>{former}{after}')
+
+
+def test_a_note_comes_after_a_new_target() -> None:
+    text = patched('<trans-unit id="1"><source>a</source></trans-unit>', "b", note="why")
+    assert re.fullmatch('.*</source><target .*>b</target><note from="postedit">why</note></trans-unit>', text)
 
 
 def test_a_former_target_is_a_candidate_when_read_again() -> None:
