@@ -86,6 +86,7 @@ class _CodeCosts:
         self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
         self._weight = self._sums([word.weight for word in words])
         self._sides = np.array([_sides(aligned.output, position) for position in self._positions])
+        self._within = self._positions_within()
         self._members: dict[int, Costs] = {}
         for opened, closed in pairs.items():
             self._members |= self._pair_costs(opened, closed)
@@ -108,6 +109,12 @@ class _CodeCosts:
     def _costs(self, index: int) -> Costs:
         if index in self._fixed:
             return np.where(self._positions == self._fixed[index], 0.0, _NEVER)
+        costs = self._costs_of_words(index)
+        start, end = _inner(self._marked.text)
+        return np.where(self._within, costs, _NEVER) if start <= self._marked.codes[index][0] <= end else costs
+
+    def _costs_of_words(self, index: int) -> Costs:
+        """Return the costs of a code whose place is not fixed, by the words and the white space around it."""
         position, code = self._marked.codes[index]
         changed = self._sides != _sides(self._marked.text, position)
         if index not in self._members:
@@ -119,6 +126,17 @@ class _CodeCosts:
         spaces = changed @ ([_OUTER, 1.0] if opens else [1.0, _OUTER])
         costs = near * _NEIGHBOUR + spaces * _SPACE
         return costs + self._members[index]
+
+    def _positions_within(self) -> NDArray[np.bool_]:
+        """Return which positions are within the white space at the ends of the output that the text has as well.
+
+        Files rely on it: gettext requires that a translation begins and ends with the line ends of its source.
+        """
+        text, output = self._marked.text, self._aligned.output
+        (start, end), (new_start, new_end) = _inner(text), _inner(output)
+        last = len(output) - min(len(text) - end, len(output) - new_end)
+        within: NDArray[np.bool_] = (self._positions >= min(start, new_start)) & (self._positions <= last)
+        return within
 
     def _distances(self, position: int, left: float, right: float) -> Costs:
         """Return the distances in words from both words beside which a code was, each times a factor: Float[P]."""
@@ -160,6 +178,11 @@ class _CodeCosts:
         """Return the sum of the values of all words before each position: Float[P]."""
         sums: Costs = np.concatenate([[0.0], np.cumsum(values)])[self._done]
         return sums
+
+
+def _inner(text: str) -> tuple[int, int]:
+    """Return the span of a text without the white space at its ends."""
+    return len(text) - len(text.lstrip()), len(text.rstrip())
 
 
 def _looseness(is_apart: bool) -> float:

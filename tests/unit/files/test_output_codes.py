@@ -55,6 +55,19 @@ def test_codes_follow_the_words_they_stand_at(before: str, output: str, expected
 
 
 @pytest.mark.parametrize(
+    ("before", "output", "expected"),
+    [
+        ("\nPress <x/> now", "\nNow press", "\n<x/>Now press"),
+        ("Press <x/> now\n", "Now press\n", "<x/>Now press\n"),
+        ("<x/>\nPress <x/> now\n<x/>", "\nNow press\n", "<x/>\n<x/>Now press\n<x/>"),
+        ("Press <x/> now", "Now press\n", "Now press\n<x/>"),
+    ],
+)
+def test_codes_stay_within_the_white_space_at_the_ends(before: str, output: str, expected: str) -> None:
+    assert edited(marked(before), output) == expected
+
+
+@pytest.mark.parametrize(
     ("before", "output"),
     [
         ("Press <g>OK</g> now", "Press now"),
