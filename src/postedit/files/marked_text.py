@@ -18,11 +18,11 @@ Escape = Callable[[str], str]
 """Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""
 
 MARKUP: Final = re.compile(
-    r"<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
+    r"%[-+ #'\d.*$]*<PRI\w+>|<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
     r"|&(?:#\d{1,9}|#[xX][\da-fA-F]{1,9}|[A-Za-z]\w*);",
     re.DOTALL,
 )
-"""Escaped markup and entities within text, which are treated as codes and characters."""
+"""Escaped markup and entities within text, which are treated as codes and characters; and gettext's `%<PRIu64>`."""
 
 PHRASE_MARKUP: Final = re.compile(rf"\{{\w+>|<\w+\}}|\{{\d+\}}|{MARKUP.pattern}", re.DOTALL)
 """`MARKUP`, and the codes of Phrase: {1>text<1}, {b>text<b}, and {1} alone."""

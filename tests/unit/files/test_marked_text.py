@@ -48,6 +48,13 @@ def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> 
     assert marked(before).text == text
 
 
+def test_a_directive_of_gettext_is_one_code() -> None:
+    text = "%<PRIuMAX> of %2$-10.3<PRId64>, 5% <b>x</b>"
+    marked = MarkedText.of([text])
+    assert [code.raw for _, code in marked.codes] == ["%<PRIuMAX>", "%2$-10.3<PRId64>", "<b>", "</b>"]
+    assert (marked.text, marked.written()) == (" of , 5% x", text)
+
+
 @pytest.mark.parametrize("text", ["<!--" * 20_000, "<a>" * 20_000 + "</b>" * 20_000], ids=["comments", "tags"])
 def test_time_does_not_grow_with_the_square_of_the_markup(text: str) -> None:
     begin = time.thread_time()
