@@ -1,6 +1,5 @@
 """All known formats of translation files, and how to recognise them."""
 
-import codecs
 import re
 from pathlib import Path
 from typing import Final
@@ -13,13 +12,13 @@ from postedit.files.tmx import Tmx
 from postedit.files.units import Format
 from postedit.files.xliff1 import Xliff1
 from postedit.files.xliff2 import Xliff2
+from postedit.files.xml_reader import utf16_codec
 
 FORMATS: Final[tuple[Format, ...]] = (Po(), Xliff1(), Xliff2(), Tmx())
 """All formats. A file has the first format that recognises it; PO is first, because its texts may quote the others."""
 
 _HEAD: Final = 2**16
 _COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML
-_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def format_of(path: Path) -> Format:
@@ -57,9 +56,9 @@ def _head(path: Path) -> bytes:
 
 def _recognised(head: bytes, path: Path) -> Format | None:
     head = head[:_HEAD]
-    codec = _UTF16.get(head[:2])
+    codec = utf16_codec(head)
     if codec is not None:
-        head = head[2:].decode(codec, "ignore").encode("utf-8", "ignore")
+        head = head.decode(codec, "ignore").removeprefix("\ufeff").encode("utf-8", "ignore")
     head = _COMMENT.sub(b"", head)  # comments may quote the root element of another format
     return next((one for one in FORMATS if one.recognises(head, path)), None)
 

@@ -21,6 +21,7 @@ _MAX_DEPTH: Final = 200
 _MAX_ATTRIBUTES: Final = 500
 _MAX_ELEMENT: Final = 2**26  # most bytes of a collected element
 
+_ENCODING: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.ASCII)
 _XLIFF: Final = re.compile(rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*")
 _VALUE: Final = re.compile(rb"\s([\w.:-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")  # an attribute
 _XLIFF_NAMESPACE: Final = b"urn:oasis:names:tc:xliff:document:"  # the version follows
@@ -121,8 +122,7 @@ class XmlReader:
         self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
         self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
-        self._parser = expat.ParserCreate()
-        self._set_handlers()
+        self._parser = expat.ParserCreate()  # replaced when the first bytes have been read
 
     def read(self, stream: BinaryIO) -> Iterator[Collected]:
         """Yield the elements in the order of the file, with little more than one of them in memory.
@@ -134,7 +134,9 @@ class XmlReader:
         while True:
             chunk = stream.read(_CHUNK)
             if not first and not held:
-                self._codec = _codec_of(chunk)
+                self._codec = utf16_codec(chunk) or "utf-8"
+                self._parser = expat.ParserCreate(_encoding_for_expat(chunk))
+                self._set_handlers()
             held += chunk
             self._parse(chunk)
             if not chunk:
@@ -256,6 +258,8 @@ class XmlReader:
                 self._codec = codecs.lookup(encoding).name
             except LookupError:
                 self._refuse(f'has the unknown encoding "{encoding}"; save it as UTF-8')
+            if self._codec.startswith("utf-16"):
+                self._refuse(f'declares the encoding "{encoding}", but is not in it; correct the declaration')
             if not contains_ascii(self._codec):
                 self._refuse(f'has the encoding "{encoding}", which cannot be read; save it as UTF-8')
 
@@ -290,8 +294,19 @@ def xliff_version(head: bytes) -> str:
     return version.decode("ascii", "replace")
 
 
-def _codec_of(head: bytes) -> str:
-    """Return the codec by the first bytes of a file: UTF-16 if there is its byte-order mark, otherwise UTF-8."""
-    if head.startswith(codecs.BOM_UTF16_LE):
+def utf16_codec(head: bytes) -> str | None:
+    """Return the codec of an XML file in UTF-16, given its first bytes, with or without a byte-order mark; or None."""
+    if head.startswith((codecs.BOM_UTF16_LE, "<".encode("utf-16-le"))):
         return "utf-16-le"
-    return "utf-16-be" if head.startswith(codecs.BOM_UTF16_BE) else "utf-8"
+    return "utf-16-be" if head.startswith((codecs.BOM_UTF16_BE, "<".encode("utf-16-be"))) else None
+
+
+def _encoding_for_expat(head: bytes) -> str | None:
+    """Return the encoding that expat does not know by the name that the file declares, if any, such as "utf8"."""
+    if codec := utf16_codec(head):
+        return codec.removesuffix("-le").removesuffix("-be")
+    declared = _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))
+    try:
+        return "UTF-8" if declared and codecs.lookup(declared[1].decode("ascii")).name == "utf-8" else None
+    except LookupError:
+        return None

@@ -39,10 +39,10 @@ def test_a_format_quoted_in_a_po_file_does_not_count(quoted: str, tmp_path: Path
     assert format_of(path).name == "PO"
 
 
-@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_an_xml_file_named_po_has_the_format_of_its_content(codec: str, tmp_path: Path) -> None:
     path = tmp_path / "a.po"
-    path.write_text('\n<xliff version="1.2"', encoding=codec)
+    path.write_text('<xliff\nversion="1.2"', encoding=codec)
     assert format_of(path).name == "XLIFF 1.2"
 
 

@@ -34,6 +34,23 @@ def test_each_byte_of_an_element_belongs_to_one_part() -> None:
     assert [type(child) for child in found.element.children][:4] == [Text, Element, Element, Markup]
 
 
+@pytest.mark.parametrize(
+    ("declared", "codec"),
+    [
+        ("utf8", "utf-8"),  # as ElementTree declares it
+        ("UTF8", "utf-8-sig"),
+        ("utf-8", "utf-16"),
+        ("Unicode", "utf-16"),
+        ("UTF-16", "utf-16-le"),  # without a mark
+        ("UTF-16BE", "utf-16-be"),
+    ],
+)
+def test_encodings_are_known_by_their_bytes_and_by_other_names(declared: str, codec: str) -> None:
+    data = f'<?xml version="1.0" encoding="{declared}"?><r><unit>süß<x/>語</unit></r>'.encode(codec)
+    (found,) = read(data)
+    assert "".join(spans(found, found.element)) == "<unit>süß<x/>語</unit>"
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
 def test_offsets_are_bytes_of_the_encoding(codec: str) -> None:
     name = codec.removesuffix("-sig")
@@ -125,6 +142,7 @@ LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><r><unit>&b;</unit
         (b"<d>" * 300 + b"</d>" * 300, "elements are nested more than 200 deep"),
         (b"<r " + b" ".join(b'a%d=""' % n for n in range(600)) + b"/>", "an element has more than 500 attributes"),
         (b'<?xml version="1.0" encoding="klingon"?><r/>', 'has the unknown encoding "klingon"'),
+        (b'<?xml version="1.0" encoding="utf-16"?><r/>', 'declares the encoding "utf-16", but is not in it'),
         (b'<?xml version="1.0" encoding="shift_jis"?><r/>', "has an encoding that cannot be read"),
     ],
 )
