@@ -233,8 +233,9 @@ def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
             last = _add(entry, line, match, path)
         elif text:
             raise DataError(
-                f"{path}: line {line.number}: is not a line of a PO file; allowed are comments (#), msgctxt, msgid, "
-                'msgid_plural, msgstr, and strings in quotation marks; write " within a string as \\"'
+                f"{path}: line {line.number}: is not a line of a PO file that can be read here; allowed are comments "
+                "(#), msgctxt, msgid, msgid_plural and msgstr, each in a line of its own, and strings in quotation "
+                'marks; write " within a string as \\"'
             )
     yield entry
 

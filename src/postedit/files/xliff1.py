@@ -213,7 +213,7 @@ def _is_locked(collected: Collected) -> bool:
     return (
         translate == "no"
         or values.get("approved") == "yes"
-        or values.get("mq:locked", "") not in ("", "false")
+        or values.get("mq:locked", "") not in ("", "false", "no", "0")
         or values.get("m:locked") == "true"
     )
 

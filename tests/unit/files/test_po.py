@@ -124,6 +124,7 @@ def test_obsolete_entries_and_their_comments_are_left_alone() -> None:
     [
         ("msgid a\n", "line 6: is not a line"),
         ('msgid "a"b"\n', "line 6: is not a line"),
+        ('msgid "a" msgstr "b"\n', "line 6: .* msgid_plural and msgstr, each in a line of its own"),
         ('# x\n"a"\n', "line 7: is not a line"),
         ('msgid "a"\nmsgid "b"\n', "line 7: msgid is already"),
         ('msgid "a"\nmsgstr "b"\nmsgstr "b"\n', "line 8: msgstr is already"),

@@ -102,6 +102,7 @@ def test_state_origin_and_score(
     [
         (' mq:status="MachineTranslated"', UnitState.INITIAL, "machine", False),
         (' mq:status="ManuallyConfirmed" mq:locked="locked"', UnitState.TRANSLATED, "human", True),
+        (' mq:status="MachineTranslated" mq:locked="no"', UnitState.INITIAL, "machine", False),
         (' m:confirmed="0" m:trans-origin="mt"', UnitState.INITIAL, "machine", False),
         (' m:confirmed="1" m:locked="true"', UnitState.TRANSLATED, "human", True),
         (' m:confirmed="1" m:trans-origin="mt"', UnitState.TRANSLATED, "human", False),
