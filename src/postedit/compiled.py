@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from filelock import FileLock, Timeout
 from numba import njit
@@ -55,6 +55,23 @@ def _digest_of_sources() -> str:
     return hashlib.sha256(b"".join(source for source in sources if __name__.encode() in source)).hexdigest()
 
 
+class _InKnownHome:
+    """Part of a locator that finds no folder if the user's home folder is not known; numba would make one named `~`."""
+
+    def ensure_cache_path(self) -> None:
+        if not Path(self.get_cache_path()).is_absolute():  # type: ignore[attr-defined]
+            raise OSError("the home folder of this user is not known")
+        super().ensure_cache_path()  # type: ignore[misc]
+
+
+def _without_unknown_home(locator: type) -> type:
+    return type(locator.__name__, (_InKnownHome, locator), {}) if "UserWide" in locator.__name__ else locator
+
+
+class _CacheFiles(FunctionCache._impl_class):  # type: ignore[valid-type, misc]
+    _locator_classes: ClassVar = [_without_unknown_home(one) for one in FunctionCache._impl_class._locator_classes]
+
+
 class _SharedCache(FunctionCache):
     """A cache that lets one process compile, while others that start at the same time wait for the result.
 
@@ -65,6 +82,8 @@ class _SharedCache(FunctionCache):
     only those of lower layers, so processes cannot deadlock. After waiting too long for another process, which may have
     been stopped, this process compiles for itself and does not wait again.
     """
+
+    _impl_class = _CacheFiles
 
     patience = 300.0  # seconds to wait for other processes; shared by all functions
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from postedit.core.arguments import path_of
 from postedit.core.config import Config, ConfigT, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, with_home
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
 from postedit.models import ARCHITECTURES
@@ -267,7 +267,7 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
     if not train.init:
         problems.append(f"{prefix}init: is empty; give a model folder, or leave it out")
         return train
-    path = (base / Path(train.init).expanduser()).resolve()
+    path = (base / with_home(train.init)).resolve()
     # A file holds weights from a run (RUN/best/*.safetensors), which are checked when they are read.
     if not path.is_file() and not (path / "config.json").is_file():
         inside = path / "model"
@@ -281,7 +281,7 @@ def with_path_from_here(assignment: str) -> str:
     name, equals, text = assignment.partition("=")
     if not equals or not name.strip().endswith(("data.dir", "train.init", "text.model")):
         return assignment
-    return f"{name}={json.dumps(str(Path.cwd() / Path(text.strip().strip(chr(34) + chr(39))).expanduser()))}"
+    return f"{name}={json.dumps(str(Path.cwd() / with_home(text.strip().strip(chr(34) + chr(39)))))}"
 
 
 def _part_of(kind: type[ConfigT], values: Mapping[str, Any], names: Sequence[str], **needed: Any) -> ConfigT | None:

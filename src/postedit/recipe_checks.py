@@ -7,6 +7,7 @@ from typing import Any
 
 from postedit.core.config import Config
 from postedit.core.errors import ModelFolderError, RecipeError
+from postedit.core.files import with_home
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.core.weight_transfer import inherit_embeddings
@@ -79,7 +80,7 @@ def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> Tex
     """
     if text.model is None:
         return text
-    path = (base / Path(text.model).expanduser()).resolve()
+    path = (base / with_home(text.model)).resolve()
     try:
         taken = TextProcessor.load(model_text(path)).config
     except ModelFolderError as error:

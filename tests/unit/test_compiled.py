@@ -46,6 +46,20 @@ def test_without_a_folder_for_its_cache_it_compiles_each_time_and_says_so(tmp_pa
         assert "NUMBA_CACHE_DIR" in run.stderr
 
 
+def test_a_home_folder_that_is_not_known_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mix(value: int) -> int:
+        return value
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os.path, "expanduser", str)  # as for a user whom the system does not know
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    (user_wide,) = (one for one in compiled._CacheFiles._locator_classes if "UserWide" in one.__name__)
+    assert user_wide.from_function(mix, __file__) is None
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert user_wide.from_function(mix, __file__) is not None
+
+
 COMPILED = """
 from numba.core import event
 class Names(event.Listener):

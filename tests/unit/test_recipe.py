@@ -46,6 +46,15 @@ def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path:
     assert any(line.startswith("data.debug: no such option") for line in found)
 
 
+def test_home_folders_that_are_not_known_are_missing_files(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path, data={"dir": "~nobody-here/d", "glossary": "~nobody-here/g"}, train={"init": "~nobody-here"}
+    )
+    # Six files of triplets, and the glossary.
+    assert sum("/~nobody-here/d/" in line and "no such file" in line for line in found) == 7
+    assert any(line.startswith("train.init: ") and "no such model folder" in line for line in found)
+
+
 @pytest.mark.parametrize(
     ("sections", "message"),
     [

@@ -13,6 +13,7 @@ from postedit.cli import shared
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError, RecipeError, nearest
+from postedit.core.files import with_home
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
@@ -114,7 +115,7 @@ class CommandOptions(Config):
     def paths(self) -> list[Path]:
         """Paths of the files that these options name, which no output may overwrite."""
         named = (*self.llm.files.values(), self.hints.tags, self.hints.tagged)
-        return [Path(one).expanduser() for one in named if one]
+        return [with_home(one) for one in named if one]
 
     def check_revertible(self, what: str) -> None:
         """Check that the search options allow edits to be taken back by `what`, which messages name, such as "gates".

@@ -148,8 +148,38 @@ def prefix_problem(prefix: str | Path) -> str | None:
     name = str(prefix)
     if Path(name).name in ("", "..") or name.endswith(os.sep) or "\0" in name:
         return 'must be what the names of files begin with, such as "made" or "folder/made"'
+    return _unknown_home(name)
+
+
+def with_home(path: str | Path) -> Path:
+    """Return a path with the home folder in place of `~` or `~user`; unchanged if that folder is not known.
+
+    A user without an entry in the password database, as in some containers, has no home folder if HOME is not set.
+    """
     try:
-        Path(name).expanduser()
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def with_known_home(path: str | Path, instead: str) -> Path:
+    """Return a path to write with the home folder in place of `~` or `~user`.
+
+    Args:
+        path: the path.
+        instead: what to do if that folder is not known.
+
+    Raises:
+        OutputError: if that folder is not known; otherwise a folder named `~` would be made.
+    """
+    if problem := _unknown_home(path):
+        raise OutputError(f"{path}: {problem}; {instead}")
+    return with_home(path)
+
+
+def _unknown_home(path: str | Path) -> str | None:
+    try:
+        Path(path).expanduser()
     except RuntimeError:
         return "begins with the home folder of somebody who is not known here"
     return None

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
@@ -20,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError, library, nearest
+from postedit.core.files import with_home
 from postedit.core.hints import split_fields
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
@@ -299,7 +299,7 @@ def _source_codes(tokenizer: Any) -> list[str]:
 
 def check_weights(name: str) -> None:
     """Raise a RecipeError for a folder without readable weights in safetensors files; hub ids are not checked."""
-    folder = Path(name).expanduser()
+    folder = with_home(name)
     files = sorted(folder.glob("*.safetensors"))
     if folder.is_dir() and not files:
         raise RecipeError(
@@ -383,7 +383,7 @@ def _call_library(
     Raises:
         RecipeError: if the folder does not exist, or the call fails; with `or_none`, a failed call returns None.
     """
-    path = Path(checkpoint).expanduser()
+    path = with_home(checkpoint)
     if checkpoint.startswith((".", "/", "~")) and not path.is_dir():
         raise RecipeError(f"{checkpoint}: no such folder; give the folder of a checkpoint, or its hub id")
     load = getattr(getattr(library("transformers", "a checkpoint"), kind), method)

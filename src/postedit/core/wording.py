@@ -1,6 +1,6 @@
 """Numbers, durations and names in the form that messages show."""
 
-from pathlib import Path
+from postedit.core.files import with_home
 
 
 def counted(number: int, noun: str) -> str:
@@ -20,5 +20,5 @@ def duration(seconds: float) -> str:
 
 def public_name(checkpoint: str) -> str:
     """Return a checkpoint name that is safe to publish: the hub id, or only the last part of a path."""
-    path = Path(checkpoint).expanduser()
+    path = with_home(checkpoint)
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint

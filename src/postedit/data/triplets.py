@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from postedit.core.config import Config
 from postedit.core.errors import DataError
+from postedit.core.files import with_home
 from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, returns_warning, scan_lines
 from postedit.data.report import SHOWN, DataReport
@@ -264,10 +265,10 @@ class DataConfig(Config):
         Problems are files that cannot be read; those of triplets are checked only if `check_triplets`. For the content
         of the files, see `check_files`.
         """
-        folder = (base / Path(self.dir).expanduser()).resolve()
+        folder = (base / with_home(self.dir)).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
         length, too_long = self.max_length, self.too_long
-        glossary = None if self.glossary is None else str(folder / Path(self.glossary).expanduser())
+        glossary = None if self.glossary is None else str(folder / with_home(self.glossary))
         resolved = DataConfig(
             dir=str(folder),
             train=train,

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from postedit.core.config import Config
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError
+from postedit.core.files import with_known_home
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -151,11 +152,14 @@ class LlmOptions(Config):
 
     @property
     def cache_file(self) -> Path:
-        """Path of the file that keeps the answers."""
-        if self.cache:
-            return Path(self.cache).expanduser()
+        """Path of the file that keeps the answers.
+
+        Raises:
+            OutputError: if it is in a home folder that is not known.
+        """
         root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        return Path(root).expanduser() / "postedit" / "llm-answers.sqlite"
+        path = self.cache or f"{root}/postedit/llm-answers.sqlite"
+        return with_known_home(path, "set llm.cache to the path of a file")
 
 
 class LlmConfig(LlmOptions):

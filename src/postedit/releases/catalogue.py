@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from postedit import shipped
 from postedit.core.config import Config, check_config, read_toml
 from postedit.core.errors import ModelFolderError, nearest
+from postedit.core.files import with_home
 from postedit.text.language_tags import base_language
 
 MODELS_VARIABLE: Final = "POSTEDIT_MODELS"
@@ -100,9 +101,9 @@ def known_models() -> tuple[KnownModel, ...]:
 def models_folder() -> Path:
     """Return the folder of fetched models: `$POSTEDIT_MODELS`, or `postedit/models` in the user's XDG data folder."""
     if given := os.environ.get(MODELS_VARIABLE):
-        return Path(given).expanduser()
+        return with_home(given)
     data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if Path(data).is_absolute() else Path("~/.local/share").expanduser()) / "postedit" / "models"
+    return (Path(data) if Path(data).is_absolute() else with_home("~/.local/share")) / "postedit" / "models"
 
 
 def models_of(name: str) -> list[KnownModel]:

@@ -9,11 +9,11 @@ from typing import Final
 
 import postedit
 from postedit.core.checksums import CHECKSUMS, recorded_damage
-from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.files import atomic_folder, reason_of
+from postedit.core.errors import DataError, ModelFolderError, OutputError
+from postedit.core.files import atomic_folder, reason_of, with_known_home
 from postedit.folder import read_config
 from postedit.releases.archive import unpack
-from postedit.releases.catalogue import ARCHIVE_ENDING, KnownModel
+from postedit.releases.catalogue import ARCHIVE_ENDING, MODELS_VARIABLE, KnownModel
 
 _SECONDS: Final = 30.0  # timeout without an answer, or without a further byte
 _ARCHIVE: Final = ".release"  # hidden, so not a file of the model
@@ -37,15 +37,23 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
     if model.file is None or (model.is_here and is_whole(model.folder)):
         return False
     place = _place(model.file, origin)
-    with atomic_folder(model.folder) as folder:
-        archive = folder / _ARCHIVE
-        archive.write_bytes(_content(place, model))
-        unpack(archive, folder, name=place)
-        archive.unlink()
-        if not is_whole(folder):
-            raise ModelFolderError(f"{place}: holds no complete model; get another release")
-        read_config(folder)
+    target = with_known_home(model.folder, f"set {MODELS_VARIABLE} to another folder")
+    try:
+        with atomic_folder(target) as folder:
+            _install(model, place, folder)
+    except OutputError as error:
+        raise OutputError(f"{error} ({MODELS_VARIABLE} names the folder of models)") from None
     return True
+
+
+def _install(model: KnownModel, place: str, folder: Path) -> None:
+    archive = folder / _ARCHIVE
+    archive.write_bytes(_content(place, model))
+    unpack(archive, folder, name=place)
+    archive.unlink()
+    if not is_whole(folder):
+        raise ModelFolderError(f"{place}: holds no complete model; get another release")
+    read_config(folder)
 
 
 def is_whole(folder: Path) -> bool:

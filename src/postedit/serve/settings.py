@@ -12,6 +12,7 @@ from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.core.config import Config, check_config, problem_report, read_toml
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import RecipeError
+from postedit.core.files import with_home, with_known_home
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -316,10 +317,14 @@ def model_name(path: str) -> str:
 
 
 def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig:
-    """Return settings with the paths of a settings file, which are relative to its folder, made absolute."""
+    """Return settings with the paths of a settings file, which are relative to its folder, made absolute.
+
+    Raises:
+        OutputError: if one is in a home folder that is not known.
+    """
 
     def absolute(path: str) -> str:
-        return str(folder / Path(path).expanduser())
+        return str(folder / with_known_home(path, "write the whole path"))
 
     models = {
         name: model.model_copy(
@@ -341,4 +346,4 @@ def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig
 
 def _is_path(model: str, folder: Path) -> bool:
     """Return whether a model is an existing path, not a hub id or a special name."""
-    return model not in (NO_MODEL, SHIPPED) and (folder / Path(model).expanduser()).exists()
+    return model not in (NO_MODEL, SHIPPED) and (folder / with_home(model)).exists()

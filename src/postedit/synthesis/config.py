@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 import postedit
 from postedit.core.config import Config
-from postedit.core.files import prefix_problem
+from postedit.core.files import prefix_problem, with_home
 from postedit.data.far_outputs import unsent
 from postedit.data.lines import path_problem
 from postedit.data.text_paths import is_far, located, with_column
@@ -40,7 +40,7 @@ class SynthConfig(Config):
     @property
     def place(self) -> Path:
         """The path prefix of the output files; for a URL, they are written locally first (see `far_outputs`)."""
-        return located(self.out) if is_far(self.out) else Path(self.out).expanduser()
+        return located(self.out) if is_far(self.out) else with_home(self.out)
 
     @property
     def extra_files(self) -> Sequence[str]:
@@ -62,7 +62,7 @@ class SynthConfig(Config):
 
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with absolute input paths, and a list of problems; `dir` is relative to `base`."""
-        name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
+        name = self.dir if is_far(self.dir) else str(with_home(self.dir))
         folder = located(name, base).resolve()
         texts = {
             option: located(with_column(value, column), folder)

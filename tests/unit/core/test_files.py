@@ -18,6 +18,8 @@ from postedit.core.files import (
     explain_os_errors,
     load_json,
     temporary_path,
+    with_home,
+    with_known_home,
 )
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -242,6 +244,14 @@ def test_failures_of_the_system_become_sentences(number: int, reason: str) -> No
 def test_an_error_without_a_number_keeps_its_words() -> None:
     with pytest.raises(OutputError, match="cannot be written: odd"), explain_os_errors(Path("x")):
         raise OSError("odd")
+
+
+def test_a_home_folder_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert with_home("~/a") == with_known_home("~/a", "set b") == Path("/home/ada/a")
+    assert with_home("~nobody-here/a") == Path("~nobody-here/a"), "and whoever reads it will not find it"
+    with pytest.raises(OutputError, match=r"~nobody-here/a: begins with the home folder of somebody .*; set b"):
+        with_known_home("~nobody-here/a", "set b")
 
 
 def failing(number: int) -> Callable[[int], None]:

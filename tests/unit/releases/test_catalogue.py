@@ -10,7 +10,7 @@ from tests.unit.releases.conftest import World
 from postedit import PostEditor, shipped
 from postedit.adapt import CorrectionMemory, load_learning
 from postedit.adapt.adaptation_config import Learning
-from postedit.core.errors import ModelFolderError
+from postedit.core.errors import ModelFolderError, OutputError
 from postedit.editing.pooled import Pooled
 from postedit.releases import catalogue
 from postedit.releases.catalogue import (
@@ -132,6 +132,19 @@ def test_where_models_are_fetched_to(monkeypatch: pytest.MonkeyPatch, given: dic
     for name, value in {"POSTEDIT_MODELS": "", "XDG_DATA_HOME": "", "HOME": "/home/ada", **given}.items():
         monkeypatch.setenv(name, value)
     assert str(models_folder()) == found
+
+
+def test_without_a_home_folder_models_are_listed_and_not_fetched(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTEDIT_MODELS", "~nobody-here/models")
+    assert not known("house.en-de").is_here
+    with pytest.raises(OutputError, match=r"^~nobody-here/models/\S+: .*; set POSTEDIT_MODELS to another folder$"):
+        fetch(known("house.en-de"), str(world.releases))
+    monkeypatch.setenv("POSTEDIT_MODELS", "catalogue.toml/models")
+    with pytest.raises(OutputError, match=r"cannot be written: .* \(POSTEDIT_MODELS names the folder of models\)"):
+        fetch(known("house.en-de"), str(world.releases))
 
 
 def test_the_catalogue_of_postedit_is_whole() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postedit.core.errors import RecipeError
+from postedit.core.errors import OutputError, RecipeError
 from postedit.serve.settings import is_loopback, laptop_settings, load_settings, model_name, parse_settings
 
 MODELS = {"m": {"path": "none"}}
@@ -101,6 +101,13 @@ def test_paths_are_relative_to_the_file_and_options_go_before_it(tmp_path: Path)
     assert found.database_place == str(tmp_path / "d.db")
     assert found.data == str(tmp_path / "postedit-data")
     assert found.default == "a"
+
+
+def test_a_home_folder_that_is_not_known_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "serve.toml"
+    path.write_text('data = "~nobody-here/data"\n[models.a]\npath = "~nobody-here/model"\n')
+    with pytest.raises(OutputError, match=r"^~nobody-here/data: begins with the home folder of somebody who is not"):
+        load_settings(path)
 
 
 def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:

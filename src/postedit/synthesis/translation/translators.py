@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import torch
 
 from postedit.core.errors import DataError, PosteditError, library
-from postedit.core.files import reason_of, sha256_of
+from postedit.core.files import reason_of, sha256_of, with_home
 from postedit.data.lines import encode_lines
 from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 
@@ -65,7 +65,7 @@ def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
     """
     if config.kind == "postedit":
         return model_fingerprints(str(config.model))
-    folders = [Path(name).expanduser() for name in (config.model, config.tokenizer) if name is not None]
+    folders = [with_home(name) for name in (config.model, config.tokenizer) if name is not None]
     return [_folder_digest(folder) for folder in folders if folder.is_dir()]
 
 
@@ -266,7 +266,7 @@ def _language_token(tokenizer: Any, code: str) -> str:
 
 
 def _loaded(name: str, load: Callable[[], Any]) -> Any:
-    if name.startswith((".", "/", "~")) and not Path(name).expanduser().exists():
+    if name.startswith((".", "/", "~")) and not with_home(name).exists():
         raise TranslatorError(f"{name}: no such folder")
     try:
         return load()
