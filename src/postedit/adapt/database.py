@@ -39,6 +39,15 @@ _SQLITE: Final = b"SQLite format 3"  # the first bytes of SQLite files
 _FULL: Final = "53100"
 """PostgreSQL's SQLSTATE for a full disk."""
 
+_NOT_WRITABLE: Final = (
+    "it and its folder must be readable and writable, even if nothing is added; get that permission, or use a copy"
+)
+_REMEDIES: Final = {sqlite3.SQLITE_READONLY: _NOT_WRITABLE, sqlite3.SQLITE_CANTOPEN: _NOT_WRITABLE}
+"""What to do about errors of SQLite, by their primary codes."""
+
+_PRIMARY: Final = 0xFF
+"""Bits of the primary code in an error code of SQLite."""
+
 
 class DiskFullError(OutputError):
     """The disk of a database is full; nothing was written, and existing data is unchanged."""
@@ -98,8 +107,11 @@ def explained(engine: sql.Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        kind = DiskFullError if _is_full(error.orig) else OutputError
-        raise kind(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
+        problem = f"{place_of(engine)}: {' '.join(str(error.orig).split())}"
+        if _is_full(error.orig):
+            raise DiskFullError(f"{problem}; free some space there") from error
+        remedy = _REMEDIES.get(getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY)
+        raise OutputError(f"{problem}: {remedy}" if remedy else problem) from error
     except SQLAlchemyError as error:
         raise OutputError(f"{place_of(engine)}: cannot be used: {' '.join(str(error).split())}") from error
 

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final, Self
 
 from postedit.core.errors import ModelFolderError, PosteditError
+from postedit.core.files import reason_of
 from postedit.core.processes import ignore_signals, signals_held
 from postedit.jobs.editing import silence_library
 from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, Work
@@ -153,6 +154,9 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
             editors = ProjectEditors(spec)
         except PosteditError as error:
             connection.send(str(error))
+            return
+        except OSError as error:  # such as a folder that this user may not read
+            connection.send(": ".join([str(error.filename or spec.config.path), reason_of(error)]))
             return
         connection.send(editors.facts)
         while True:

@@ -1,5 +1,6 @@
 """What a model process does before it is ready, and what it forgets."""
 
+import errno
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from postedit.serve import model_process
 from postedit.serve.engine import _specs
 from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Work
 from postedit.serve.project_editors import ProjectEditors
-from postedit.serve.settings import ServedModel
+from postedit.serve.settings import LogConfig, ServedModel
 from postedit.text.glossary import Glossary, GlossaryEntry, unpacked
 
 
@@ -64,17 +65,37 @@ class _Gone:
         raise BrokenPipeError
 
 
-def test_processes_write_logs_as_the_service_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, given = settings(tmp_path, log={"level": "warning"}), []
-    (spec,) = _specs(config).values()
+@pytest.fixture
+def logs(monkeypatch: pytest.MonkeyPatch) -> list[LogConfig]:
+    """Let `_serve` run in this process; return the log settings that it sets up."""
+    given: list[LogConfig] = []
     monkeypatch.setattr(model_process, "set_up_logs", given.append)
     monkeypatch.setattr(model_process, "silence_library", lambda: None)
     monkeypatch.setattr(model_process, "signal", MagicMock())
     monkeypatch.setattr(model_process.os, "environ", {})
     monkeypatch.setattr("postedit.compiled.wait_no_longer", lambda _: None)
+    return given
+
+
+def test_processes_write_logs_as_the_service_does(
+    logs: list[LogConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path, log={"level": "warning"})
+    (spec,) = _specs(config).values()
     monkeypatch.setattr(model_process, "ProjectEditors", lambda _: SimpleNamespace(facts=None))
     model_process._serve(spec, _Gone())
-    assert given == [config.log]
+    assert logs == [config.log]
+
+
+def test_a_model_that_may_not_be_read_is_a_sentence(
+    logs: list[LogConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec,) = _specs(settings(tmp_path)).values()
+    load = MagicMock(side_effect=PermissionError(errno.EACCES, "Permission denied", "model/config.json"))
+    monkeypatch.setattr(model_process, "ProjectEditors", load)
+    connection = MagicMock()
+    model_process._serve(spec, connection)
+    connection.send.assert_called_once_with("model/config.json: permission denied; choose a place that you may use")
 
 
 def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_path: Path) -> None:
