@@ -12,7 +12,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from postedit.text.words import UNSPACED
+from postedit.text.words import MARKS, UNSPACED
 
 Escape = Callable[[str], str]
 """Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""
@@ -186,7 +186,8 @@ def _with_spaces(marked: MarkedText) -> MarkedText:
 
 def _is_one_word(before: str, after: str) -> bool:
     """Return whether two characters would form one word; False for scripts without spaces between words."""
-    return before.isalnum() and after.isalnum() and not _UNSPACED.search(before + after)
+    ends_word = before.isalnum() or (before != "" and before in MARKS)  # such as a vowel sign of Devanagari
+    return ends_word and after.isalnum() and not _UNSPACED.search(before + after)
 
 
 def _markup_as_codes(marked: MarkedText) -> list[Part]:

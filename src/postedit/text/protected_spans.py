@@ -285,7 +285,7 @@ def _ascii(digits: str) -> str:
 
 _ANYWHERE: Final = ("number", "unit")  # kinds of spans that are found even inside words
 _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,4})")
-_AFTER_SENTENCE: Final = ".,;:!?…'\"’”»"
+_AFTER_SENTENCE: Final = ".,;:!?…'\"’”»،؛؟۔।॥，；：！？。"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size
 _NEAR: Final = re.compile(r"\s?[^\W\d_]{0,4}\s?")
 _RAISED: Final = ("²", "³")

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Final, Literal, get_args
 
-from postedit.text.words import UNSPACED
+from postedit.text.words import JOINERS, MARKS, UNSPACED
 
 Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup", "code", "hashtag", "mention"]
 """Kind of a protected span.
@@ -23,8 +23,9 @@ snake_case names, calls(), --options; hashtag; mention: @name.
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _NAME: Final = "A-Za-z0-9_"  # \w would include the letters of scripts without spaces between words
-_LATER: Final = (  # letters of scripts with spaces, which may occur in addresses
-    "\u00c0-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
+_LATER: Final = (  # letters of scripts with spaces, which may occur in addresses; not their commas, stops and the like
+    "\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588\u058a-\u060b\u060d-\u061a\u0620-\u0669\u066e-\u06d3"
+    "\u06d5-\u0963\u0966-\u0df3\u0df5-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
 )
 _WORD: Final = _NAME + _LATER
 _EXTENSIONS: Final = (
@@ -108,7 +109,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             rf"(?<![{_WORD}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
         ),
     ),
-    ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])\w+",)),
+    ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])(?:[\w{MARKS}]|[{JOINERS}](?=\w))+",)),
     ("mention", "mention", (rf"(?<![{_WORD}@])@[A-Za-z_][{_NAME}]+(?![{_WORD}])",)),
     (
         "unit",

@@ -23,8 +23,14 @@ UNSPACED: Final = (
 # returns separate words so that CRLF files have the same words as LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
-_MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
-SPACED_WORD: Final = rf"[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*"
+MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
+"""Combining marks, such as the vowel signs of Devanagari, which \\w does not match."""
+
+JOINERS: Final = "\u200c\u200d"
+"""Zero-width joiner and non-joiner, which belong to a word if a letter follows, as in Persian, Nepali and Sinhala."""
+
+_LETTER: Final = rf"[^\W{UNSPACED}]"
+SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}))*"
 """A regular expression for a run of letters (with combining marks) and digits in scripts with spaces."""
 
 _SPACED: Final = re.compile(SPACED_WORD)

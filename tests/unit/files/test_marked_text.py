@@ -42,6 +42,8 @@ def test_tags_of_unknown_partners_stand_alone() -> None:
         ("用<x/>Word", "用Word"),
         ("ไ<x/>ท", "ไท"),
         ("한<x/>국", "한 국"),
+        ("की<x/>राम", "की राम"),
+        ("<x/>राम<x/>।", "राम।"),
     ],
 )
 def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> None:

@@ -118,7 +118,19 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("code", "使用getValue函数", ["getValue"]),
         ("code", "getValueạ b", []),
         ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
+        (
+            "hashtag",
+            "#नेपाल, #ශ්\u200dරී, #ภาษาที่ #می\u200cخواهم #हिंदी।",
+            ["#नेपाल", "#ශ්\u200dරී", "#ภาษาที่", "#می\u200cخواهم", "#हिंदी"],
+        ),
         ("mention", "@anna_k at a@b.de", ["@anna_k"]),
+        # Sentence punctuation of other scripts, without a space before it.
+        ("url", "www.b.de/नेपाल। www.b.de/x؟ b.de/x، b.de/a۔", ["www.b.de/नेपाल", "www.b.de/x", "b.de/x", "b.de/a"]),
+        ("email", "a@b.de। c@b.de، d@b.de۔ e@b.de։", ["a@b.de", "c@b.de", "d@b.de", "e@b.de"]),
+        ("path", "a.txt। /usr/bin، C:/a/b। c.pdf。", ["a.txt", "/usr/bin", "C:/a/b", "c.pdf"]),
+        ("placeholder", "$name। :total، $home؟", ["$name", ":total", "$home"]),
+        ("code", "getValue। max_size، run()؛ --all۔", ["getValue", "max_size", "run()", "--all"]),
+        ("mention", "@anna। @bob،", ["@anna", "@bob"]),
     ],
 )
 def test_spans_of_other_kinds(kind: Kind, text: str, found: list[str]) -> None:
