@@ -33,6 +33,12 @@ _LETTER: Final = rf"[^\W{UNSPACED}]"
 SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}))*"
 """A regular expression for a run of letters (with combining marks) and digits in scripts with spaces."""
 
+_NO_SPACE: Final = re.compile(
+    rf" (?=[{MARKS}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) "
+)
+"""Spaces that no language has: Moses makes words of many marks, joiners and parts of emoji, and of the punctuation of
+Arabic and Devanagari, and its detokeniser puts spaces between them and the word that they belong to."""
+
 _SPACED: Final = re.compile(SPACED_WORD)
 _CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
 _COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
@@ -102,7 +108,7 @@ class MosesSplitter:
     def join(self, words: Sequence[str]) -> str:
         """Return the words detokenised."""
         text: str = self._detokenizer.detokenize(list(words), unescape=False)
-        return text
+        return text if text.isascii() else _NO_SPACE.sub("", text)
 
 
 class CharacterSplitter:

@@ -43,6 +43,23 @@ def test_moses_takes_the_rules_of_the_language_of_a_region(language: str) -> Non
     assert moses.join(["Prêt", "?"]) == "Prêt ?"
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ne", "उसले गर्\u200dयो। हो॥"),
+        ("si", "ශ්\u200dරී ලංකා, ඔව්."),
+        ("fa", "می\u200cخواهم، خوبی؟ بله؛ نه"),
+        ("ur", "وہ یہاں ہے۔"),
+        ("fr", "un cafe\u0301 noir"),
+        ("en", "a \u2764\ufe0f, a \U0001f44d\U0001f3fd and a \U0001f468\u200d\U0001f469"),
+    ],
+)
+def test_moses_joins_marks_joiners_and_stops_of_all_scripts(language: str, text: str) -> None:
+    moses = splitter("moses", language)
+    assert moses.join(moses.words(text)) == text
+    assert moses.gaps(moses.words(text)) is not None
+
+
 def test_moses_does_not_escape() -> None:
     assert splitter("moses", "en").words("a & b | [c] <d>") == ["a", "&", "b", "|", "[", "c", "]", "<", "d", ">"]
     assert splitter("moses", "en").join(["&amp;"]) == "&amp;"
