@@ -13,7 +13,7 @@ from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
-from postedit.text.words import MosesSplitter
+from postedit.text.words import MARKS, MosesSplitter
 
 Filter = Callable[[Triplet], str | None]
 """Returns the reason to remove a triplet, or None to keep it."""
@@ -36,8 +36,12 @@ _PLACEHOLDER: Final = re.compile(
     re.VERBOSE,
 )
 
+_LABELS: Final = rf"(?:[\w{MARKS}-]+\.)+(?:[A-Za-z0-9][A-Za-z0-9-]*|[^\W\d_][\w{MARKS}-]*)"
+_HOST: Final = rf"(?:{_LABELS}|[A-Za-z0-9-]+)(?::\d+)?"  # ends before text in another script: www.a.com获取
 _ADDRESS: Final = re.compile(
-    r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|(?<![\w.+-])[\w.+-]{1,64}@([\w-]+(?:\.[\w-]+)+)"
+    rf"(?:https?|ftp)://(?:[^\s/?#@]{{0,100}}@)?({_HOST})|(?<![A-Za-z0-9_.-])www\.({_HOST})|"
+    rf"(?<![\w.+-])[\w.+-]{{1,64}}@({_LABELS})",
+    re.IGNORECASE,
 )
 
 _RIVALS: Final = frozenset(
@@ -94,7 +98,7 @@ def hosts(text: str) -> set[str]:
     """Return the hosts of web and e-mail addresses in a text, without paths, which may differ between languages."""
     if not any(part in text for part in ("://", "www.", "@")):
         return set()
-    found = ("".join(groups).lower().rstrip(".,:;!?") for groups in _ADDRESS.findall(text))
+    found = ("".join(groups).lower() for groups in _ADDRESS.findall(text))
     return {host.removeprefix("www.") for host in found}
 
 

@@ -83,6 +83,18 @@ def test_placeholders(text: str, expected: set[str]) -> None:
         ("www.example.com, ftp://files.example.org/", {"example.com", "files.example.org"}),
         ("mail me@Example.com.", {"example.com"}),
         ("me @ home", set()),
+        ("访问www.a.com获取，或https://b.cn。 c@d.org给我", {"a.com", "b.cn", "d.org"}),
+        ("राम www.a.com। https://b.com, c@d.org।", {"a.com", "b.com", "d.org"}),
+        (
+            "„www.a.com“ «https://b.com» `ftp://c.org` **www.d.org** https://e.org…",
+            {"a.com", "b.com", "c.org", "d.org", "e.org"},
+        ),
+        ("https://例え.jp/x, https://müller.de, http://भारत.भारत/", {"例え.jp", "müller.de", "भारत.भारत"}),
+        (
+            "HTTP://A.com#x http://u:p@b.com?q http://localhost:80/ http://10.0.0.1",
+            {"a.com", "b.com", "localhost:80", "10.0.0.1"},
+        ),
+        ("www.a.com:ssa, www.b.com'dan, www.c.com에서", {"a.com", "b.com", "c.com"}),
     ],
 )
 def test_hosts(text: str, expected: set[str]) -> None:
