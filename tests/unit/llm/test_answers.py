@@ -191,6 +191,13 @@ def test_text_that_breaks_off_in_a_word_is_cut_off_as_long_as_src() -> None:
     assert fault_of(Question("OK", "保存します"), "保存") is None, "there is no space where a word ends"
 
 
+def test_a_word_of_letters_and_marks_is_one_word() -> None:
+    assert fault_of(Question("OK", "सुरक्षितपानीहरू"), "सुरक्षितप") == "cut off", "a vowel sign follows"
+    # The source repeats nothing: दादा is one word, not the same letter twice.
+    mt = "Papier Drucker Drucker Drucker Drucker ."
+    assert fault_of(Question("दादा का कागज और प्रिंटर ।", mt), "Papier Drucker .") is None
+
+
 def test_what_a_long_source_has_may_not_go() -> None:
     question = Question("Save the file that you have opened.", "Speichern Sie die Datei, die Sie geöffnet haben.")
     assert fault_of(question, "Speichern Sie die Datei.") == "cut off"
