@@ -18,7 +18,7 @@ from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
-from postedit.text.words import MARKS
+from postedit.text.words import JOINERS, MARKS
 
 _SHORT: Final = 4  # most characters of an mt that is too short for similarity to mean anything
 _NEARER: Final = 0.05  # least excess of similarity to the source over that to mt if an answer repeats the source
@@ -45,7 +45,7 @@ _CHATTER: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"\d+")
-_WORD: Final = re.compile(rf"[\w{MARKS}]+")
+_WORD: Final = re.compile(rf"\w[\w{MARKS}{JOINERS}]*")
 _LONGEST_REPEATED: Final = 50  # most words of a sequence that is recognised if it comes twice in a row
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"(?<!\s)\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
@@ -222,10 +222,12 @@ def _is_cut_off(mt: str, text: str) -> bool:
 def _breaks_off(mt: str, text: str) -> bool:
     """Return whether a text stops in the middle of a word of mt, far before the end of mt."""
     mt, text = _without_end(mt), _without_end(text)
-    end, written = _common_ends(mt, text) or (0, 0)
+    if not (ends := _common_ends(mt, text)):
+        return False
+    end, written = ends
     if written < len(text) or len(mt) - end < max(_LEAST_LOST, _LOST * len(mt)):
         return False
-    within = all(letter.isalpha() or letter in MARKS for letter in mt[end - 1 : end + 1])
+    within = all(letter.isalpha() or letter in MARKS + JOINERS for letter in mt[end - 1 : end + 1])
     return within and _letter_script(text[-1]) not in _SPACELESS
 
 

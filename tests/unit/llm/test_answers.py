@@ -193,9 +193,15 @@ def test_text_that_breaks_off_in_a_word_is_cut_off_as_long_as_src() -> None:
 
 def test_a_word_of_letters_and_marks_is_one_word() -> None:
     assert fault_of(Question("OK", "सुरक्षितपानीहरू"), "सुरक्षितप") == "cut off", "a vowel sign follows"
-    # The source repeats nothing: दादा is one word, not the same letter twice.
+    assert fault_of(Question("OK", "دانش\u200cآموزان"), "دانش") == "cut off", "a zero-width non-joiner follows"
+    # The sources repeat nothing: दादा is one word, not the same letter twice, and so is رفته‌رفته.
     mt = "Papier Drucker Drucker Drucker Drucker ."
     assert fault_of(Question("दादा का कागज और प्रिंटर ।", mt), "Papier Drucker .") is None
+    assert fault_of(Question("رفته\u200cرفته کاغذ و چاپگر .", mt), "Papier Drucker .") is None
+
+
+def test_an_answer_of_punctuation_alone_is_no_correction() -> None:
+    assert fault_of(Question("Save the file", "Speichern Sie die Datei"), "...") == "unrelated"
 
 
 def test_what_a_long_source_has_may_not_go() -> None:
