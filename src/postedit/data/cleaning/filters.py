@@ -36,8 +36,9 @@ _PLACEHOLDER: Final = re.compile(
     re.VERBOSE,
 )
 
-_LABELS: Final = rf"(?:[\w{MARKS}-]+\.)+(?:[A-Za-z0-9][A-Za-z0-9-]*|[^\W\d_][\w{MARKS}-]*)"
-_HOST: Final = rf"(?:{_LABELS}|[A-Za-z0-9-]+)(?::\d+)?"  # ends before text in another script: www.a.com获取
+# Labels are bounded in number: a match may begin at each "www.", and the time would be quadratic in their number.
+_LABELS: Final = rf"(?:[\w{MARKS}-]+\.){{1,20}}(?:[A-Za-z0-9][A-Za-z0-9-]*|[^\W\d_][\w{MARKS}-]*)"
+_HOST: Final = rf"(?:{_LABELS}|[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)(?::\d+)?"  # ends before another script: www.a.com获取
 _ADDRESS: Final = re.compile(
     rf"(?:https?|ftp)://(?:[^\s/?#@]{{0,100}}@)?({_HOST})|(?<![A-Za-z0-9_.-])www\.({_HOST})|"
     rf"(?<![\w.+-])[\w.+-]{{1,64}}@({_LABELS})",

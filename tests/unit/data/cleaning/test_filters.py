@@ -91,8 +91,8 @@ def test_placeholders(text: str, expected: set[str]) -> None:
         ),
         ("https://例え.jp/x, https://müller.de, http://भारत.भारत/", {"例え.jp", "müller.de", "भारत.भारत"}),
         (
-            "HTTP://A.com#x http://u:p@b.com?q http://localhost:80/ http://10.0.0.1",
-            {"a.com", "b.com", "localhost:80", "10.0.0.1"},
+            "HTTP://A.com#x http://u:p@b.com?q http://localhost:80/ http://10.0.0.1 http://my_host/ _http://c_",
+            {"a.com", "b.com", "localhost:80", "10.0.0.1", "my_host", "c"},
         ),
         ("www.a.com:ssa, www.b.com'dan, www.c.com에서", {"a.com", "b.com", "c.com"}),
     ],
