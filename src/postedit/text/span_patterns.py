@@ -109,7 +109,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             rf"(?<![{_WORD}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
         ),
     ),
-    ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])(?:[\w{MARKS}]|[{JOINERS}](?=\w))+",)),
+    ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])(?:[\w{MARKS}]|[{JOINERS}](?=[\w{MARKS}]))+",)),
     ("mention", "mention", (rf"(?<![{_WORD}@])@[A-Za-z_][{_NAME}]+(?![{_WORD}])",)),
     (
         "unit",

@@ -27,17 +27,15 @@ MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicod
 """Combining marks, such as the vowel signs of Devanagari, which \\w does not match."""
 
 JOINERS: Final = "\u200c\u200d"
-"""Zero-width joiner and non-joiner, which belong to a word if a letter follows, as in Persian, Nepali and Sinhala."""
+"""Zero-width non-joiner and joiner, which belong to a word that goes on after them, as in Persian and Nepali."""
 
 _LETTER: Final = rf"[^\W{UNSPACED}]"
-SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}))*"
+SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}|[{MARKS}]))*"
 """A regular expression for a run of letters (with combining marks) and digits in scripts with spaces."""
 
-_NO_SPACE: Final = re.compile(
-    rf" (?=[{MARKS}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) "
-)
-"""Spaces that no language has: Moses makes words of many marks, joiners and parts of emoji, and of the punctuation of
-Arabic and Devanagari, and its detokeniser puts spaces between them and the word that they belong to."""
+_NO_SPACE: Final = re.compile(rf" (?=[{MARKS}\ufe00-\ufe0f\U0001f3fb-\U0001f3ff{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
+"""Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
+and of the punctuation of Arabic and Devanagari, and the detokeniser writes spaces between them and their word."""
 
 _SPACED: Final = re.compile(SPACED_WORD)
 _CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")

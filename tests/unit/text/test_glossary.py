@@ -186,7 +186,10 @@ def test_a_word_does_not_end_before_a_combining_mark() -> None:
     assert found([GlossaryEntry("हिन", ("x",))], "हिन्दी") == {}
 
 
-@pytest.mark.parametrize(("term", "word"), [("यो", "गर्\u200dयो"), ("خواهم", "می\u200cخواهم"), ("වාක්", "වාක්\u200dය")])
+@pytest.mark.parametrize(
+    ("term", "word"),
+    [("यो", "गर्\u200dयो"), ("خواهم", "می\u200cخواهم"), ("වාක්", "වාක්\u200dය"), ("র", "র\u200d্যাব")],
+)
 def test_a_word_goes_on_after_a_zero_width_joiner(term: str, word: str) -> None:
     assert found([GlossaryEntry(term, ("x",))], word) == {}
     assert found([GlossaryEntry(word, ("x",))], f"{word}। {term}\u200d") == {word: 1}

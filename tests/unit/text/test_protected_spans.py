@@ -120,8 +120,8 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
         (
             "hashtag",
-            "#नेपाल, #ශ්\u200dරී, #ภาษาที่ #می\u200cخواهم #हिंदी।",
-            ["#नेपाल", "#ශ්\u200dරී", "#ภาษาที่", "#می\u200cخواهم", "#हिंदी"],
+            "#नेपाल, #ශ්\u200dරී, #ภาษาที่ #می\u200cخواهم #র\u200d্যাব #हिंदी।",
+            ["#नेपाल", "#ශ්\u200dරී", "#ภาษาที่", "#می\u200cخواهم", "#র\u200d্যাব", "#हिंदी"],
         ),
         ("mention", "@anna_k at a@b.de", ["@anna_k"]),
         # Sentence punctuation of other scripts, without a space before it.

@@ -111,7 +111,9 @@ def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
     assert CharacterSplitter().join(words) == text
 
 
-@pytest.mark.parametrize("words", [["नमस्ते", "दुनिया"], ["cafe\u0301", "noir"], ["می\u200cخواهم", "ශ්\u200dරී"]])
+@pytest.mark.parametrize(
+    "words", [["नमस्ते", "दुनिया"], ["cafe\u0301", "noir"], ["می\u200cخواهم", "ශ්\u200dරී", "র\u200d্যাব"]]
+)
 def test_letters_keep_their_combining_marks_and_joiners(words: list[str]) -> None:
     assert CharacterSplitter().words(f"打开{' '.join(words)}。") == ["打", "开", *words, "。"]
     assert CharacterSplitter().join(words) == " ".join(words)
