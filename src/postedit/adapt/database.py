@@ -42,8 +42,12 @@ _FULL: Final = "53100"
 _NOT_WRITABLE: Final = (
     "it and its folder must be readable and writable, even if nothing is added; get that permission, or use a copy"
 )
-_REMEDIES: Final = {sqlite3.SQLITE_READONLY: _NOT_WRITABLE, sqlite3.SQLITE_CANTOPEN: _NOT_WRITABLE}
-"""What to do about errors of SQLite, by their primary codes."""
+_REMEDIES: Final = {
+    sqlite3.SQLITE_READONLY: _NOT_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _NOT_WRITABLE,
+    sqlite3.SQLITE_FULL: "free some space there",
+}
+"""What to do about errors of SQLite, by their primary codes; PostgreSQL gives hints of its own."""
 
 _PRIMARY: Final = 0xFF
 """Bits of the primary code in an error code of SQLite."""
@@ -108,10 +112,9 @@ def explained(engine: sql.Engine) -> Iterator[None]:
         yield
     except DBAPIError as error:
         problem = f"{place_of(engine)}: {' '.join(str(error.orig).split())}"
-        if _is_full(error.orig):
-            raise DiskFullError(f"{problem}; free some space there") from error
         remedy = _REMEDIES.get(getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY)
-        raise OutputError(f"{problem}: {remedy}" if remedy else problem) from error
+        kind = DiskFullError if _is_full(error.orig) else OutputError
+        raise kind(f"{problem}; {remedy}" if remedy else problem) from error
     except SQLAlchemyError as error:
         raise OutputError(f"{place_of(engine)}: cannot be used: {' '.join(str(error).split())}") from error
 

@@ -276,6 +276,7 @@ def load_settings(path: Path, given: Mapping[str, Any] | None = None) -> ServeCo
 
     Raises:
         RecipeError: if a setting is not valid; the message names all problems.
+        OutputError: if a path is in a home folder that is not known.
     """
     config = parse_settings({**read_toml(path, "file of settings"), **(given or {})}, str(path))
     return _resolved(config, path.resolve().parent, set(given or ()))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.database import DiskFullError, explained
@@ -13,7 +14,7 @@ from postedit.core.errors import OutputError
 @pytest.mark.parametrize(
     ("setting", "kind", "message"),
     [
-        ("query_only = 1", OutputError, "readonly database: it and its folder must be readable and writable, even if"),
+        ("query_only = 1", OutputError, "readonly database; it and its folder must be readable and writable, even if"),
         ("max_page_count = 1", DiskFullError, "disk is full; free some space there"),
     ],
 )
@@ -21,6 +22,17 @@ def test_what_prevents_writing_is_told(tmp_path: Path, setting: str, kind: type[
     memory = CorrectionMemory(tmp_path / "memory.db")
     with pytest.raises(kind, match=f"^{tmp_path}/memory.db: .*{message}"), explained(memory._engine):
         _write(memory._engine, setting)
+    memory.close()
+
+
+def test_what_postgresql_says_about_a_full_disk_has_a_hint_already(tmp_path: Path) -> None:
+    class FullError(Exception):
+        sqlstate = "53100"
+
+    full = FullError("could not extend file: No space left on device\nHINT:  Check free disk space.")
+    memory = CorrectionMemory(tmp_path / "memory.db")
+    with pytest.raises(DiskFullError, match=r"device HINT: Check free disk space\.$"), explained(memory._engine):
+        raise DBAPIError("INSERT", None, full)
     memory.close()
 
 
