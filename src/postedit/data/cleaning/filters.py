@@ -97,7 +97,7 @@ def placeholders(text: str) -> set[str]:
 
 def hosts(text: str) -> set[str]:
     """Return the hosts of web and e-mail addresses in a text, without paths, which may differ between languages."""
-    if not any(part in text for part in ("://", "www.", "@")):
+    if not any(part in text.lower() for part in ("://", "www.", "@")):
         return set()
     found = ("".join(groups).lower() for groups in _ADDRESS.findall(text))
     return {host.removeprefix("www.") for host in found}

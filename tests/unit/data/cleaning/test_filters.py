@@ -83,6 +83,7 @@ def test_placeholders(text: str, expected: set[str]) -> None:
         ("www.example.com, ftp://files.example.org/", {"example.com", "files.example.org"}),
         ("mail me@Example.com.", {"example.com"}),
         ("me @ home", set()),
+        ("See WWW.A.COM", {"a.com"}),
         ("访问www.a.com获取，或https://b.cn。 c@d.org给我", {"a.com", "b.cn", "d.org"}),
         ("राम www.a.com। https://b.com, c@d.org।", {"a.com", "b.com", "d.org"}),
         (
