@@ -49,7 +49,7 @@ _WORD: Final = re.compile(rf"\w[\w{MARKS}{JOINERS}]*")
 _LONGEST_REPEATED: Final = 50  # most words of a sequence that is recognised if it comes twice in a row
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"(?<!\s)\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
-_MARKS: Final = ("**", "__", "`", "*")  # marks for bold, italics or code
+_EMPHASIS: Final = ("**", "__", "`", "*")  # marks for bold, italics or code
 _HEADING: Final = re.compile(r"\A#+ ")
 _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of text, so that it may look different from what it is."""
@@ -173,7 +173,7 @@ def _is_wrapped(question: Question, text: str) -> bool:
     bare += [text[: tail.start()]] if tail and has_more("(（[") else []
     if any(similarity(question.mt, one) > similarity(question.mt, text) for one in bare):
         return True
-    marks = [one for one in _MARKS if text.startswith(one) and text.endswith(one)]
+    marks = [one for one in _EMPHASIS if text.startswith(one) and text.endswith(one)]
     is_marked = any(not question.mt.startswith(mark) and not question.src.startswith(mark) for mark in marks)
     return is_marked or _new(_HEADING, question, text)
 

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from postedit.core.errors import DataError, OutputError
+from postedit.text.words import JOINERS
 
 _log = logging.getLogger(__name__)
 
@@ -37,10 +38,6 @@ PlainText = Annotated[str, AfterValidator(_check_text)]
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
 """Unicode categories of invisible characters: control and format characters, and line and paragraph separators."""
 
-_JOINERS: Final = "\u200c\u200d"
-"""Zero-width joiners, which words of some languages, such as Persian and Hindi, need."""
-
-
 _BLANKS: Final = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that are rendered blank."""
 
@@ -51,8 +48,8 @@ _VIRAMA: Final = 9
 def _check_name(text: str) -> str:
     """Return a name without surrounding white space, checked to be visible."""
     name = text.strip()
-    _check_seen(name.translate(dict.fromkeys(map(ord, _JOINERS))))
-    if not any(unicodedata.category(one)[0] not in "ZM" and one not in _JOINERS + _BLANKS for one in name):
+    _check_seen(name.translate(dict.fromkeys(map(ord, JOINERS))))
+    if not any(unicodedata.category(one)[0] not in "ZM" and one not in JOINERS + _BLANKS for one in name):
         raise ValueError("is blank; give one that people can see")
     return name
 
@@ -66,11 +63,11 @@ def _check_user_name(name: str) -> str:
 
 def _shapes(before: str, joiner: str, after: str) -> bool:
     """Return whether a character is a joiner that changes how the letters around it are rendered."""
-    if joiner not in _JOINERS or not before or not after or not unicodedata.category(after[0]).startswith("L"):
+    if joiner not in JOINERS or not before or not after or not unicodedata.category(after[0]).startswith("L"):
         return False
     if unicodedata.combining(before[-1]) == _VIRAMA:
         return True
-    return joiner == _JOINERS[0] and _has_form(before[-1], "INITIAL") and _has_form(after[0], "FINAL")
+    return joiner == JOINERS[0] and _has_form(before[-1], "INITIAL") and _has_form(after[0], "FINAL")
 
 
 def _has_form(letter: str, form: str) -> bool:
