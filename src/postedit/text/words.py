@@ -31,7 +31,7 @@ JOINERS: Final = "\u200c\u200d"
 
 _LETTER: Final = rf"[^\W{UNSPACED}]"
 SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}|[{MARKS}]))*"
-"""A regular expression for a run of letters (with combining marks) and digits in scripts with spaces."""
+"""A regular expression for a run of letters (with marks and joiners) and digits in scripts with spaces."""
 
 _NO_SPACE: Final = re.compile(rf" (?=[{MARKS}\ufe00-\ufe0f\U0001f3fb-\U0001f3ff{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
 """Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
@@ -112,8 +112,8 @@ class MosesSplitter:
 class CharacterSplitter:
     """Divides raw text in scripts without spaces, in which each character is a word.
 
-    Words in other scripts are runs of letters (with combining marks) and digits; every other visible character is a
-    word too.
+    Words in other scripts are runs of letters (with combining marks and zero-width joiners) and digits; every other
+    visible character is a word too.
     """
 
     def words(self, line: str) -> list[str]:
