@@ -33,9 +33,12 @@ _LETTER: Final = rf"[^\W{UNSPACED}]"
 SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}|[{MARKS}]))*"
 """A regular expression for a run of letters (with marks and joiners) and digits in scripts with spaces."""
 
-_NO_SPACE: Final = re.compile(rf" (?=[{MARKS}\ufe00-\ufe0f\U0001f3fb-\U0001f3ff{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
+_EMOJI_PARTS: Final = "\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # styles, skin tones, regions of flags
+_NO_SPACE: Final = re.compile(rf" (?=[{MARKS}{_EMOJI_PARTS}{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
 """Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
 and of the punctuation of Arabic and Devanagari, and the detokeniser writes spaces between them and their word."""
+
+_FLAG: Final = re.compile("([\U0001f1e6-\U0001f1ff]) ([\U0001f1e6-\U0001f1ff])")  # the two letters of a country
 
 _SPACED: Final = re.compile(SPACED_WORD)
 _CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
@@ -106,7 +109,7 @@ class MosesSplitter:
     def join(self, words: Sequence[str]) -> str:
         """Return the words detokenised."""
         text: str = self._detokenizer.detokenize(list(words), unescape=False)
-        return text if text.isascii() else _NO_SPACE.sub("", text)
+        return text if text.isascii() else _FLAG.sub(r"\1\2", _NO_SPACE.sub("", text))
 
 
 class CharacterSplitter:

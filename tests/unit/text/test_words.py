@@ -52,6 +52,7 @@ def test_moses_takes_the_rules_of_the_language_of_a_region(language: str) -> Non
         ("ur", "وہ یہاں ہے۔"),
         ("fr", "un cafe\u0301 noir"),
         ("en", "a \u2764\ufe0f, a \U0001f44d\U0001f3fd and a \U0001f468\u200d\U0001f469"),
+        ("en", "from \U0001f1e9\U0001f1ea \U0001f1eb\U0001f1f7 to \U0001f3f4\U000e0067\U000e0062\U000e007f"),
     ],
 )
 def test_moses_joins_marks_joiners_and_stops_of_all_scripts(language: str, text: str) -> None:
