@@ -27,6 +27,7 @@ _OUTER: Final = 0.8  # share of _SPACE for white space on the outer side of a pa
 _LOOSE: Final = 0.25  # share of the cost of a neighbour that white space, or its tag, separates from a code
 _INSERTED: Final = 0.5  # cost of a word in a pair that had none; gain of a new word in a pair around the whole text
 _NEVER: Final = 1e9  # cost of a place that a code cannot have
+_OUTSIDE: Final = 1e6  # cost, for a code between words, of a place beyond the white space at an end of the output
 _BETTER: Final = 0.5  # difference of costs by which the order of the source must be better than that of the text
 
 _BEFORE: Final = regex.compile(r"(?:^|\s)[\p{Ps}\p{Pi}¿¡]*$")  # opening marks belong to the next word
@@ -111,7 +112,7 @@ class _CodeCosts:
             return np.where(self._positions == self._fixed[index], 0.0, _NEVER)
         costs = self._costs_of_words(index)
         start, end = _inner(self._marked.text)
-        return np.where(self._within, costs, _NEVER) if start <= self._marked.codes[index][0] <= end else costs
+        return costs + _OUTSIDE * ~self._within if start <= self._marked.codes[index][0] <= end else costs
 
     def _costs_of_words(self, index: int) -> Costs:
         """Return the costs of a code whose place is not fixed, by the words and the white space around it."""

@@ -61,6 +61,7 @@ def test_codes_follow_the_words_they_stand_at(before: str, output: str, expected
         ("Press <x/> now\n", "Now press\n", "<x/>Now press\n"),
         ("<x/>\nPress <x/> now\n<x/>", "\nNow press\n", "<x/>\n<x/>Now press\n<x/>"),
         ("Press <x/> now", "Now press\n", "Now press\n<x/>"),
+        ("a  <x/> b<y/> c  ", "a   ", "a  <x/><y/> "),  # a code between characters that are kept stays there
     ],
 )
 def test_codes_stay_within_the_white_space_at_the_ends(before: str, output: str, expected: str) -> None:
