@@ -440,7 +440,8 @@ def segments_of(
 def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:
     """Raise a DataError unless there is one output to score for each segment."""
     if len(outputs) != len(segments):
-        raise DataError(f"src has {counted(len(segments), 'segment')}, and {len(outputs):,} outputs are given for them")
+        found = counted(len(segments), "segment")
+        raise DataError(f"src has {found}, and outputs has {len(outputs):,}; give one for each")
 
 
 def _detail(evidence: bool | Detail | None) -> Detail | None:

@@ -172,7 +172,7 @@ class TER(sacrebleu_ter.TER):
                 if len(texts) != len(hypotheses):
                     found = counted(len(texts), "segment")
                     raise DataError(
-                        f"reference {number} has {found} for {len(hypotheses):,} hypotheses; each needs one"
+                        f"reference {number} has {found}, and the hypotheses have {len(hypotheses):,}; each needs one"
                     )
             sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}

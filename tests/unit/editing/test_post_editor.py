@@ -270,9 +270,11 @@ def test_a_saved_editor_is_a_copy_of_its_folder(path: Path, tmp_path: Path) -> N
 
 
 def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
-    for outputs in ([], ["a", "b"]):
-        with pytest.raises(DataError, match=f"src has 1 segment, and {len(outputs)} outputs are given"):
-            editor.score_segments([Segment("the house", "das Haus")], outputs)
+    one = Segment("the house", "das Haus")
+    for segments, outputs in (([one], []), ([one], ["a", "b"]), ([one, one], ["a"])):
+        count = "1 segment" if len(segments) == 1 else "2 segments"
+        with pytest.raises(DataError, match=f"src has {count}, and outputs has {len(outputs)}; give one for each"):
+            editor.score_segments(segments, outputs)
 
 
 def test_an_editor_is_saved_only_to_a_path(editor: PostEditor) -> None:

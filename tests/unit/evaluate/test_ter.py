@@ -292,5 +292,5 @@ def test_what_is_no_list_of_texts_is_refused(hyp: list[str], ref: list[str], mes
     for count in (TER().counts, TER().edits):
         with pytest.raises(DataError, match=message):
             count(hyp, ref)
-    with pytest.raises(DataError, match="reference 1 has 2 segments for 1 hypotheses"):
+    with pytest.raises(DataError, match="reference 1 has 2 segments, and the hypotheses have 1"):
         TER().corpus_score(["a"], [["b", "c"]])
