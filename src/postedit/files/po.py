@@ -25,6 +25,7 @@ _HEADER: Final = re.compile(  # the translation of an empty msgid without contex
     rb'^[ \t]*(?P<context>msgctxt.*\n(?:\s*".*\n)*\s*)?msgid[ \t]*(?:""\s*)+msgstr(?P<strings>.*(?:\n\s*".*)*)',
     re.MULTILINE,
 )
+_XML: Final = re.compile(rb"\s*<[?!\w]")  # a conflict marker of Git, <<<<<<<, is none
 _CHARSET: Final = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)  # as gettext searches for it
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
@@ -102,8 +103,8 @@ class Po:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Return whether the file has the suffix .po or .pot, and is neither XML nor a template of PowerPoint."""
-        is_text = b"\0" not in head and not head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
-        return is_text and path.suffix.lower() in (".po", ".pot")
+        is_named = path.suffix.lower() in (".po", ".pot")
+        return is_named and b"\0" not in head and not _XML.match(head.removeprefix(codecs.BOM_UTF8))
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `msgstr` except that of the header; see `Format`."""

@@ -48,6 +48,8 @@ def edited(body: str, *targets: str | None, note: str = "", keep_former: bool = 
         ("a.POT", b"# x", True),
         ("a.pot", b"\xd0\xcf\x11\xe0\0", False),
         ("a.txt", b'msgid ""', False),
+        ("a.po", b"\xef\xbb\xbf\n<!DOCTYPE x>", False),
+        ("a.po", b"<<<<<<< HEAD\n", True),
     ],
 )
 def test_a_catalogue_is_recognised_by_its_name(name: str, head: bytes, expected: bool) -> None:
