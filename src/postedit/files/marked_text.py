@@ -18,7 +18,8 @@ Escape = Callable[[str], str]
 """Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""
 
 MARKUP: Final = re.compile(
-    r"%[-+ #'\d.*$]*<PRI\w+>|<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
+    r"%[-+ #'I\d.*$]*<PRI[bBdiouxX](?:(?:LEAST|FAST)?(?:8|16|32|64)|MAX|PTR)>|<!--(?:(?!<!--).)*?-->"
+    r"|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
     r"|&(?:#\d{1,9}|#[xX][\da-fA-F]{1,9}|[A-Za-z]\w*);",
     re.DOTALL,
 )

@@ -51,9 +51,11 @@ def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> 
 
 
 def test_a_directive_of_gettext_is_one_code() -> None:
-    text = "%<PRIuMAX> of %2$-10.3<PRId64>, 5% <b>x</b>"
+    text = "%<PRIuMAX> of %2$-10.3<PRIdFAST16>, 5% <PRICE>x</PRICE>"
     marked = MarkedText.of([text])
-    assert [code.raw for _, code in marked.codes] == ["%<PRIuMAX>", "%2$-10.3<PRId64>", "<b>", "</b>"]
+    codes = [(code.raw, code.kind) for _, code in marked.codes]
+    assert codes[:2] == [("%<PRIuMAX>", "alone"), ("%2$-10.3<PRIdFAST16>", "alone")]
+    assert codes[2:] == [("<PRICE>", "open"), ("</PRICE>", "close")]  # % and a tag of another kind
     assert (marked.text, marked.written()) == (" of , 5% x", text)
 
 
