@@ -14,7 +14,7 @@ from postedit.files.marked_text import Escape
 from postedit.files.options import MACHINE_NAMES, Origin
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
-from postedit.files.xml_reader import Collected, Element, XmlReader
+from postedit.files.xml_reader import Collected, Element, XmlReader, root_name
 from postedit.files.xml_text import escape, indent_before, marked_text
 from postedit.text.language_tags import same_language
 
@@ -64,7 +64,7 @@ class Tmx:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Return whether the root element is `tmx`."""
-        return re.search(rb"<tmx[\s>]", head) is not None
+        return root_name(head) == b"tmx"
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `tu` in both languages; see `Format`.

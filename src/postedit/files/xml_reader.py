@@ -22,7 +22,7 @@ _MAX_ATTRIBUTES: Final = 500
 _MAX_ELEMENT: Final = 2**26  # most bytes of a collected element
 
 _ENCODING: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.ASCII)
-_XLIFF: Final = re.compile(rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*")
+_ROOT: Final = re.compile(rb"<(\w[\w.:-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*")  # the first start tag
 _VALUE: Final = re.compile(rb"\s([\w.:-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")  # an attribute
 _XLIFF_NAMESPACE: Final = b"urn:oasis:names:tc:xliff:document:"  # the version follows
 
@@ -279,13 +279,19 @@ def _name(name: str, scope: Mapping[str, str]) -> str:
     return scope.get(prefix, prefix + colon) + local
 
 
+def root_name(head: bytes) -> bytes:
+    """Return the name of the root element with its prefix, given the first bytes of a file; empty if there is none."""
+    root = _ROOT.search(head)
+    return b"" if root is None else root[1]
+
+
 def xliff_version(head: bytes) -> str:
     """Return the XLIFF version in the root element, given the first bytes of a file; empty if it is not XLIFF.
 
     If the root element lacks `version`, as in some real files, the version is that of its namespace.
     """
-    root = _XLIFF.search(head)
-    if root is None:
+    root = _ROOT.search(head)
+    if root is None or root[1].rpartition(b":")[2] != b"xliff":
         return ""
     values: dict[bytes, bytes] = {name: value[1:-1] for name, value in _VALUE.findall(root[0])}
     names = (value for name, value in values.items() if name.startswith(b"xmlns"))

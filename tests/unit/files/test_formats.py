@@ -39,6 +39,12 @@ def test_a_format_quoted_in_a_po_file_does_not_count(quoted: str, tmp_path: Path
     assert format_of(path).name == "PO"
 
 
+def test_a_format_quoted_in_a_section_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "a.tmx"
+    path.write_text("<?xml version='1.0'?><tmx version='1.4'><body><![CDATA[<xliff version='1.2'>]]>")
+    assert format_of(path).name == "TMX"
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_an_xml_file_named_po_has_the_format_of_its_content(codec: str, tmp_path: Path) -> None:
     path = tmp_path / "a.po"
