@@ -27,7 +27,7 @@ _OUTER: Final = 0.8  # share of _SPACE for white space on the outer side of a pa
 _LOOSE: Final = 0.25  # share of the cost of a neighbour that white space, or its tag, separates from a code
 _INSERTED: Final = 0.5  # cost of a word in a pair that had none; gain of a new word in a pair around the whole text
 _NEVER: Final = 1e9  # cost of a place that a code cannot have
-_OUTSIDE: Final = 1e6  # cost, for a code between words, of a place beyond the white space at an end of the output
+_OUTSIDE: Final = 1e6  # cost of a place outside of the white space at the ends within which the code was
 _BETTER: Final = 0.5  # difference of costs by which the order of the source must be better than that of the text
 
 _BEFORE: Final = regex.compile(r"(?:^|\s)[\p{Ps}\p{Pi}¿¡]*$")  # opening marks belong to the next word
@@ -87,7 +87,7 @@ class _CodeCosts:
         self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
         self._weight = self._sums([word.weight for word in words])
         self._sides = np.array([_sides(aligned.output, position) for position in self._positions])
-        self._within = self._positions_within()
+        self._inner, self._new_inner = _inner(marked.text), _inner(aligned.output)
         self._members: dict[int, Costs] = {}
         for opened, closed in pairs.items():
             self._members |= self._pair_costs(opened, closed)
@@ -110,9 +110,7 @@ class _CodeCosts:
     def _costs(self, index: int) -> Costs:
         if index in self._fixed:
             return np.where(self._positions == self._fixed[index], 0.0, _NEVER)
-        costs = self._costs_of_words(index)
-        start, end = _inner(self._marked.text)
-        return costs + _OUTSIDE * ~self._within if start <= self._marked.codes[index][0] <= end else costs
+        return self._costs_of_words(index) + self._costs_of_ends(self._marked.codes[index][0])
 
     def _costs_of_words(self, index: int) -> Costs:
         """Return the costs of a code whose place is not fixed, by the words and the white space around it."""
@@ -128,16 +126,16 @@ class _CodeCosts:
         costs = near * _NEIGHBOUR + spaces * _SPACE
         return costs + self._members[index]
 
-    def _positions_within(self) -> NDArray[np.bool_]:
-        """Return which positions are within the white space at the ends of the output that the text has as well.
+    def _costs_of_ends(self, position: int) -> Costs:
+        """Return the costs of places that have less white space before, or behind, than a code has at that end.
 
         Files rely on it: gettext requires that a translation begins and ends with the line ends of its source.
         """
         text, output = self._marked.text, self._aligned.output
-        (start, end), (new_start, new_end) = _inner(text), _inner(output)
-        last = len(output) - min(len(text) - end, len(output) - new_end)
-        within: NDArray[np.bool_] = (self._positions >= min(start, new_start)) & (self._positions <= last)
-        return within
+        (start, end), (new_start, new_end) = self._inner, self._new_inner
+        first = min(position, start, new_start)
+        last = len(output) - min(len(text) - max(position, end), len(output) - new_end)
+        return np.where((self._positions < first) | (self._positions > last), _OUTSIDE, 0.0)
 
     def _distances(self, position: int, left: float, right: float) -> Costs:
         """Return the distances in words from both words beside which a code was, each times a factor: Float[P]."""

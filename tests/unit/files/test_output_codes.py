@@ -61,6 +61,9 @@ def test_codes_follow_the_words_they_stand_at(before: str, output: str, expected
         ("Press <x/> now\n", "Now press\n", "<x/>Now press\n"),
         ("<x/>\nPress <x/> now\n<x/>", "\nNow press\n", "<x/>\n<x/>Now press\n<x/>"),
         ("Press <x/> now", "Now press\n", "Now press\n<x/>"),
+        ("Press <x/> \n", "Push\n", "Push<x/>\n"),
+        ("\n <x/>press", "\nPush", "\n<x/>Push"),
+        ("\n<x/>\n", "\nPush\n", "\n<x/>Push\n"),
         ("a  <x/> b<y/> c  ", "a   ", "a  <x/><y/> "),  # a code between characters that are kept stays there
     ],
 )
@@ -208,6 +211,15 @@ def test_codes_stay_the_same_nested_and_in_order(text: str, rng: random.Random) 
     assert TAG.findall(found) == TAG.findall(text)
     without = TAG.sub("", found)
     assert without.split() == output.split() or without.replace(" ", "") == output.replace(" ", "")
+
+
+@pytest.mark.slow
+@given(texts_with_codes(), st.sampled_from(["\n", "\n ", " \n"]), st.randoms(use_true_random=False))
+def test_line_ends_at_the_ends_stay_there(text: str, end: str, rng: random.Random) -> None:
+    before = marked(f"\n{text}{end}")
+    words = PlainSplitter().words(before.text)
+    found = edited(before, f"\n{' '.join(rng.sample(words, len(words)))}\n")
+    assert isinstance(found, list) or (found[0], found[-1]) == ("\n", "\n")
 
 
 @pytest.mark.slow
