@@ -15,6 +15,7 @@ from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.files import with_home
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
+from postedit.core.wording import counted
 from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
 from postedit.jobs.editor_spec import EditorSpec
@@ -139,8 +140,8 @@ class CommandOptions(Config):
         weights, space = self.ensemble.weights, self.space_of(models)
         if weights is not None and len(weights) != len(models):
             raise DataError(
-                f"ensemble.weights has {len(weights)} numbers for {len(models)} models; give one for each, in their "
-                "order"
+                f"ensemble.weights has {counted(len(weights), 'number')} for {counted(len(models), 'model')}; give one "
+                "for each, in their order"
             )
         return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, tags=self.hints, **given)
 

@@ -328,7 +328,8 @@ class Editor(ABC):
         if not isinstance(found, list | tuple) or not all(isinstance(one, PostEdit) for one in found):
             raise DataError(f"{name}.edit_segments must return a list of PostEdit, one per segment, not {found!r:.80}")
         if len(found) != len(segments):
-            raise DataError(f"{name}.edit_segments returned {len(found)} corrections of {len(segments)} segments")
+            numbers = f"{counted(len(found), 'correction')} of {counted(len(segments), 'segment')}"
+            raise DataError(f"{name}.edit_segments returned {numbers}")
         return found
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:

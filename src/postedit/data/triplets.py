@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_serializer, model_validator
 from postedit.core.config import Config
 from postedit.core.errors import DataError
 from postedit.core.files import with_home
+from postedit.core.wording import counted
 from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, returns_warning, scan_lines
 from postedit.data.report import SHOWN, DataReport
@@ -413,8 +414,8 @@ def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) 
         if number == 1 and set(sides) <= set(cells):
             places, width = {side: cells.index(side) for side in sides}, len(cells)
         elif len(cells) != width:
-            listed = ", ".join(sides)
-            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} ({listed}, separated by tabs)")
+            found, listed = counted(len(cells), "column"), ", ".join(sides)
+            yield BadLine(f"{name}, line {number}: {found}, not {width} ({listed}, separated by tabs)")
         else:
             yield _triplet({side: cells[place] for side, place in places.items()}, name, number)
 

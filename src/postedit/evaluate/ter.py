@@ -138,7 +138,8 @@ class TER(sacrebleu_ter.TER):
         """Yield preprocessed hypotheses and references, `_BLOCK` pairs at a time."""
         ours, theirs = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
         if len(ours) != len(theirs):
-            raise DataError(f"{len(ours)} hypotheses and {len(theirs)} references: must be equally many")
+            found = counted(len(ours), "text")
+            raise DataError(f"hypotheses has {found} and references {len(theirs):,}; they must be equally many")
         for start in range(0, len(ours), _BLOCK):
             rows = slice(start, start + _BLOCK)
             yield self._texts(ours[rows]), self._references(theirs[rows])

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
 from postedit.serve.accounts import Caller, CallerDep, caller_known, caller_with
@@ -194,7 +195,8 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     given = [asked.translation] if isinstance(asked.translation, str) else asked.translation
     translations: list[str | None] = [None] * len(asked.texts) if given is None else [*given]
     if len(translations) != len(asked.texts):
-        raise DataError(f"q has {len(asked.texts)} texts, and translation {len(translations)}; give one for each")
+        count = counted(len(asked.texts), "text")
+        raise DataError(f"q has {count}, and translation {len(translations):,}; give one for each")
     check_texts(service.config.limits, [*asked.texts, *translations])
     check_count(service.config.limits, len(asked.texts))
     pairs = [Segment(src, given_mt(src, mt)) for src, mt in zip(asked.texts, translations, strict=True)]

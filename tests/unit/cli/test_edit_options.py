@@ -151,7 +151,7 @@ def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tm
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ("[0.7]", "has 1 numbers for 2 models"),
+        ("[0.7]", "has 1 number for 2 models"),
         ("a,b", "ensemble.weights: must be a list"),
         ("[1,nan]", "ensemble.weights.1: must be a finite number"),
     ],

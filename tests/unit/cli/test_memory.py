@@ -135,6 +135,14 @@ def test_deletion_needs_yes(run: Any, filled: Path) -> None:
     assert b"garden" not in filled.read_bytes()
 
 
+def test_the_deletion_of_one_entry_is_told_in_words(run: Any, where: Path, stream: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        stream.with_suffix(f".{side}").write_text("a\n")
+    assert run("memory", "add", where, stream, "--project", "garden").exit_code == 0
+    result = run("memory", "delete", where, "--project", "garden", "--yes")
+    assert result.stdout == f'{where}: 1 entry of project "garden" deleted\n'
+
+
 @contextmanager
 def reading(where: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
     """Read a memory in a transaction, during which what is deleted cannot be overwritten."""

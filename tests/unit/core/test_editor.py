@@ -142,6 +142,10 @@ def test_an_editor_that_leaves_out_segments_is_named() -> None:
     assert len(_Terse(TABLE).edit(SRC[:2], MT[:2])) == 2
     with pytest.raises(DataError, match=r"_Terse\.edit_segments returned 2 corrections of 3 segments"):
         _Terse(TABLE).edit(SRC[:3], MT[:3])
+    terse = _Terse(TABLE)
+    terse.count = 1
+    with pytest.raises(DataError, match="returned 1 correction of 2 segments"):
+        terse.edit(SRC[:2], MT[:2])
 
 
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_all_missing_and_empty_files_are_reported_together(tmp_path: Path) -> No
     ("name", "line", "problem"),
     [
         ("x.tsv", "a\tb", "line 2: 2 columns, not 3"),
+        ("x.tsv", "a", "line 2: 1 column, not 3"),
         ("x.jsonl", "{", "line 2: not a JSON object with"),
         ("x.jsonl", '{"src": "a", "mt": "b"}', "line 2: not a JSON object with"),
         ("x.jsonl", r'{"src": "a", "mt": "b", "pe": "\ud83d"}', "line 2: not a JSON object with"),

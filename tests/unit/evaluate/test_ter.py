@@ -262,9 +262,9 @@ def test_signature_tells_case_and_normalisation() -> None:
 
 
 def test_unequal_numbers_of_lines_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
+    with pytest.raises(ValueError, match="hypotheses has 1 text and references 2"):
         count_edits(["a"], ["a", "b"])
-    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
+    with pytest.raises(ValueError, match="hypotheses has 1 text and references 2"):
         TER().edits(["a"], ["a", "b"])
 
 
@@ -285,7 +285,7 @@ def test_a_segment_without_a_reference_is_named() -> None:
         ("abc", ["a"], "not a single string"),
         (None, ["a"], "list of segments"),
         ([None], ["a"], "segment 1 of hypotheses is not text"),
-        (["a"], [], "equally many"),
+        (["a"], [], "hypotheses has 1 text and references 0; they must be equally many"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(hyp: list[str], ref: list[str], message: str) -> None:

@@ -189,7 +189,7 @@ def test_long_html_is_read_and_written_in_a_thread(service: RunningService, monk
     [
         ({"q": "a", "target": "de"}, "segment 1 has none"),
         ({"q": "a", "translation": " "}, "segment 1 has none"),
-        ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 texts, and translation 2"),
+        ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 text, and translation 2"),
         ({"translation": "a"}, "q: Field required"),
         ({"q": 5}, "q: Input should be a valid string; q: Input should be a valid list"),
         ({"q": ["a", 5]}, "q.1: Input should be a valid string"),

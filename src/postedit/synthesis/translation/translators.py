@@ -12,6 +12,7 @@ import torch
 
 from postedit.core.errors import DataError, PosteditError, library
 from postedit.core.files import reason_of, sha256_of, with_home
+from postedit.core.wording import counted
 from postedit.data.lines import encode_lines
 from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 
@@ -105,7 +106,8 @@ class _LineTranslator:
         written = self.translator.translate([texts[number] for number in asked]) if asked else []
         if len(written) != len(asked):
             raise TranslatorError(
-                f"the translator returned {len(written):,} lines for {len(asked):,}; it must return one for each"
+                f"the translator returned {counted(len(written), 'line')} for {len(asked):,}; it must return one for "
+                "each"
             )
         translations: list[str | None] = list(texts)
         for number, text in zip(asked, written):
@@ -135,7 +137,8 @@ class _Command:
             raise TranslatorError(f"{name}: byte {error.start} of its output is not UTF-8") from None
         if len(lines) != len(texts):
             raise TranslatorError(
-                f"{name}: returned {len(lines):,} lines for {len(texts):,}; it must return one for each, in order"
+                f"{name}: returned {counted(len(lines), 'line')} for {len(texts):,}; it must return one for each, in "
+                "order"
             )
         return lines
 

@@ -45,7 +45,7 @@ def test_nothing_is_asked_for_blank_lines() -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('one')", r"returned 1 lines for 3; it must return one for each, in order"),
+        ("print('one')", r"returned 1 line for 3; it must return one for each, in order"),
         ("import sys; print('out of memory', file=sys.stderr); sys.exit(7)", r"ended with status 7: out of memory"),
         ("import os; os.kill(os.getpid(), 9)", r"ended with signal 9"),
         ("import sys; sys.stdout.buffer.write(b'a\\nb\\n\\xff\\n')", r"byte 4 of its output is not UTF-8"),
