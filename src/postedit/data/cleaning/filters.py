@@ -37,13 +37,12 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 # Labels are bounded in number: a match may begin at each "www.", and the time would be quadratic in their number.
-_LABELS: Final = rf"(?:[\w{MARKS}-]+\.){{1,20}}(?:[A-Za-z0-9][A-Za-z0-9-]*|[^\W\d_][\w{MARKS}-]*)"
-_HOST: Final = rf"(?:{_LABELS}|[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)(?::\d+)?"  # ends before another script: www.a.com获取
+_LABELS: Final = rf"(?:[\w{MARKS}-]+\.){{1,20}}(?:[a-z0-9][a-z0-9-]*|[^\W\d_][\w{MARKS}-]*)"
+_HOST: Final = rf"(?:{_LABELS}|[a-z0-9-]+(?:_[a-z0-9-]+)*)(?::\d+)?"  # ends before another script: www.a.com获取
 _ADDRESS: Final = re.compile(
-    rf"(?:https?|ftp)://(?:[^\s/?#@]{{0,100}}@)?({_HOST})|(?<![A-Za-z0-9_.-])www\.({_HOST})|"
-    rf"(?<![\w.+-])[\w.+-]{{1,64}}@({_LABELS})",
-    re.IGNORECASE,
-)
+    rf"(?:https?|ftp)://(?:[^\s/?#@]{{0,100}}@)?({_HOST})|(?<![a-z0-9_.-])www\.({_HOST})|"
+    rf"(?<![\w.+-])[\w.+-]{{1,64}}@({_LABELS})"
+)  # in lower case
 
 _RIVALS: Final = frozenset(
     (
@@ -97,9 +96,10 @@ def placeholders(text: str) -> set[str]:
 
 def hosts(text: str) -> set[str]:
     """Return the hosts of web and e-mail addresses in a text, without paths, which may differ between languages."""
-    if not any(part in text.lower() for part in ("://", "www.", "@")):
+    text = text.lower()
+    if not any(part in text for part in ("://", "www.", "@")):
         return set()
-    found = ("".join(groups).lower() for groups in _ADDRESS.findall(text))
+    found = map("".join, _ADDRESS.findall(text))
     return {host.removeprefix("www.") for host in found}
 
 
