@@ -328,8 +328,7 @@ class Editor(ABC):
         if not isinstance(found, list | tuple) or not all(isinstance(one, PostEdit) for one in found):
             raise DataError(f"{name}.edit_segments must return a list of PostEdit, one per segment, not {found!r:.80}")
         if len(found) != len(segments):
-            numbers = f"{counted(len(found), 'correction')} of {counted(len(segments), 'segment')}"
-            raise DataError(f"{name}.edit_segments returned {numbers}")
+            raise DataError(f"{name}.edit_segments returned {counted(len(found), 'correction')}, not {len(segments):,}")
         return found
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
@@ -441,8 +440,7 @@ def segments_of(
 def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:
     """Raise a DataError unless there is one output to score for each segment."""
     if len(outputs) != len(segments):
-        found = counted(len(segments), "segment")
-        raise DataError(f"src has {found}, and outputs has {len(outputs):,}; give one for each")
+        raise DataError(f"src has {counted(len(segments), 'segment')} and outputs {len(outputs):,}; give one for each")
 
 
 def _detail(evidence: bool | Detail | None) -> Detail | None:

@@ -140,7 +140,7 @@ def test_corrections_without_edits_pass_no_bound_of_confidence() -> None:
 
 def test_an_editor_that_leaves_out_segments_is_named() -> None:
     assert len(_Terse(TABLE).edit(SRC[:2], MT[:2])) == 2
-    with pytest.raises(DataError, match=r"_Terse\.edit_segments returned 2 corrections of 3 segments"):
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments returned 2 corrections, not 3"):
         _Terse(TABLE).edit(SRC[:3], MT[:3])
     terse = _Terse(TABLE)
     terse.count = 1

@@ -251,7 +251,7 @@ def test_outputs_of_segments_that_the_model_is_not_asked_about(models: list[Path
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        (["a"], "src has 3 segments, and outputs has 1"),
+        (["a"], "src has 3 segments and outputs 1"),
         ("abc", "not a single string"),
         ([1, 2, 3], "segment 1 of outputs is"),
     ],

@@ -273,7 +273,7 @@ def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
     one = Segment("the house", "das Haus")
     for segments, outputs in (([one], []), ([one], ["a", "b"]), ([one, one], ["a"])):
         count = "1 segment" if len(segments) == 1 else "2 segments"
-        with pytest.raises(DataError, match=f"src has {count}, and outputs has {len(outputs)}; give one for each"):
+        with pytest.raises(DataError, match=f"src has {count} and outputs {len(outputs)}; give one for each"):
             editor.score_segments(segments, outputs)
 
 
