@@ -122,7 +122,7 @@ class XmlReader:
         self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
         self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
-        self._parser = expat.ParserCreate()  # replaced when the first bytes have been read
+        self._parser: expat.XMLParserType  # made when the first bytes, which tell the encoding, have been read
 
     def read(self, stream: BinaryIO) -> Iterator[Collected]:
         """Yield the elements in the order of the file, with little more than one of them in memory.

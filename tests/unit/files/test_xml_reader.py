@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ParserCreate
 
 import pytest
 
@@ -78,15 +79,18 @@ def test_elements_are_the_same_in_whatever_pieces_a_file_is_read(monkeypatch: py
 class DeferringParser:
     """An expat parser that leaves each second chunk until the next one comes, as newer ones do with long comments."""
 
-    def __init__(self, parser: Any) -> None:
-        self._parser, self._left, self._defers = parser, b"", False
+    def __init__(self, *given: Any) -> None:
+        vars(self).update(_parser=ParserCreate(*given), _left=b"", _defers=False)
 
     def Parse(self, chunk: bytes, final: bool) -> None:  # noqa: N802
-        self._left += chunk
-        self._defers = not self._defers and not final
-        if not self._defers:
-            self._parser.Parse(self._left, final)
-            self._left = b""
+        left = self._left + chunk
+        defers = not self._defers and not final
+        vars(self).update(_left=left if defers else b"", _defers=defers)
+        if not defers:
+            self._parser.Parse(left, final)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._parser, name, value)
 
     def __getattr__(self, name: str) -> Any:
         return -1 if name == "CurrentByteIndex" and self._defers else getattr(self._parser, name)
@@ -94,11 +98,10 @@ class DeferringParser:
 
 def test_chunks_that_the_parser_leaves_for_later_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     data = "<r> <unit a='1'>süß<x/></unit> <!-- between --> <unit>two</unit></r>".encode()
+    monkeypatch.setattr("xml.parsers.expat.ParserCreate", DeferringParser)
     for size in range(1, len(data)):
         monkeypatch.setattr("postedit.files.xml_reader._CHUNK", size)
-        reader = XmlReader(PATH, frozenset(["unit"]), {})
-        monkeypatch.setattr(reader, "_parser", DeferringParser(reader._parser))
-        pieces = [spans(found, found.element) for found in reader.read(io.BytesIO(data))]
+        pieces = [spans(found, found.element) for found in read(data)]
         assert pieces == [["<unit a='1'>", "süß", "<x/>", "</unit>"], ["<unit>", "two", "</unit>"]]
 
 
