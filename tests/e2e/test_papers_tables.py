@@ -43,6 +43,24 @@ def test_dev_stands_beside_dev_and_test_beside_test(table: dict) -> None:
             assert all(re.search(rf"\b{part}\b", name) for name in group["published"])
 
 
+def test_general_models_read_the_triplets_of_their_paper() -> None:
+    """Pal et al. 2020, 4.2: 4M + 500K + 12K + 11K for all of table 1."""
+    table = next(one for one in TABLES["table"] if one["title"] == "Pal et al. 2020, table 1")
+    for row in table["rows"]:
+        if "runs" in row:
+            train = papers_runs.paper_recipe(row).data.train
+            assert [source.name for source in train] == ["artificial-4m", "artificial-500k", "real"], row["system"]
+
+
+def test_few_triplets_have_the_subwords_of_all_real_ones() -> None:
+    """Jauregi Unanue et al. 2018: the row 11K of table 2; subwords of 23,000 sentences (section 4.3)."""
+    rows = [row for table in TABLES["table"] for row in table["rows"]]
+    recipe = papers_runs.paper_recipe(next(row for row in rows if row["system"] == "shared attention, 11K"))
+    assert all(source.learn_text for source in recipe.data.train)
+    read = [source.name for source in recipe.data.train if source.from_epoch < recipe.train.max_epochs]
+    assert ([source.name for source in recipe.data.train], read) == (["real-2017", "real-2016"], ["real-2017"])
+
+
 @pytest.mark.slow
 def test_runs_fill_their_cells_and_are_decoded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -99,7 +117,11 @@ def test_an_ensemble_has_the_best_weights_of_a_run(
     tiny_models.write_triplets(text, ("dev",))
     made = tiny_models.folder("transference")
     three = runs / "transference-fine-tuned-x3"
-    for run in (runs / "transference-fine-tuned", three / "seed-3"):
+    # The folders of a run with stages, as training makes them: the best weights are in the folder of a stage.
+    recipe = papers_runs.load_recipe(papers_runs.RECIPES / "transference-fine-tuned.toml", check_data=False)
+    last, _ = recipe.stages()[-1]
+    stage_runs = [run / "stages" / last for run in (runs / "transference-fine-tuned", three / "seed-3")]
+    for run in stage_runs:
         made.save(run / "model")
         (run / "best").mkdir()
         files = [f"step-{step}.safetensors" for step in (7, 3, 5, 1, 2)]
@@ -118,9 +140,9 @@ def test_an_ensemble_has_the_best_weights_of_a_run(
     best = papers_runs.system_of(runs / "transference-fine-tuned", rows_of["4.1 its 4 best checkpoints"])
     mixed = papers_runs.system_of(three, rows_of["4.2 ensemble x3"])
     assert [path.stem for path in best.models] == ["step-7", "step-3", "step-5", "step-1"]
-    assert [path.parent.parent.name for path in mixed.models] == ["stages", "stages", *["seed-3"] * 4]
+    assert [path.parent.parent.name for path in mixed.models] == ["stages", "stages", *[last] * 4]
     assert mixed.weights == [1.0, 1.0, 0.25, 0.25, 0.25, 0.25]
-    (three / "seed-3/best/best.json").write_text('{"best": [{"file": "step-7.safetensors"}]}', encoding="utf-8")
+    (stage_runs[1] / "best/best.json").write_text('{"best": [{"file": "step-7.safetensors"}]}', encoding="utf-8")
     assert papers_runs.system_of(three, rows_of["4.2 ensemble x3"]) is None
 
 
@@ -213,7 +235,7 @@ def test_missing_runs_say_what_to_run(
     # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
     assert cost == ["98.1", "330", "13.5"]
     assert commands["wmt18-smt.en-de/shared-attention-11k"].endswith(
-        """ --set 'data.train=["real-2017"]' --set 'train.validate_every=172'"""
+        """ --set 'data.train=["real-2017",{files="real-2016",from_epoch=20}]' --set 'train.validate_every=172'"""
     )
     assert "--seeds 3" in commands["wmt18-smt.en-de/transference-fine-tuned-x3"]
     tune = commands["wmt18-smt.en-de/symmetric-attention-reranking"]
