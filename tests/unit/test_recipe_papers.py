@@ -135,16 +135,24 @@ def test_the_paper_fine_tunes_on_what_is_most_like_the_task(name: str, average: 
     (_, generic), (_, tuned) = recipe(name).stages()
     names = [[files.name for files in stage.data.train] for stage in (generic, tuned)]
     smt = [["artificial-4m", "artificial-500k", "real"], ["artificial-500k", "real"]]
-    assert names == ([["escape", "real"], ["real"]] if "nmt" in name else smt)
+    assert names == ([["escape", "real-12k"], ["real-12k"]] if "nmt" in name else smt)
     assert (tuned.train.average, tuned.train.average_if_better) == average
     assert learning_rate(generic.train, 8000, Plateau()) == pytest.approx(1 / sqrt(512 * 8000), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["transference-nmt", "transference-nmt-average", "transference-smt-nmt"])
+def test_models_of_neural_translations_are_not_chosen_on_their_test_set(name: str) -> None:
+    """Pal et al. 2020, 4.2: 12,000 of 13,442 triplets to train on, the others to validate; dev2018 is a test set."""
+    found = recipe(name)
+    for part in (found, *(stage for _, stage in found.stages())):
+        assert part.data.dev.name == "real-rest"
 
 
 def test_a_model_of_statistical_translations_is_tuned_on_neural_ones() -> None:
     """Pal et al. 2020, experiment 7: experiment 3.3, tuned on the triplets of 2018."""
     first, found = recipe("transference-fine-tuned"), recipe("transference-smt-nmt")
     assert (found.model, found.text) == (first.model, first.text)
-    assert [files.name for files in found.data.train] == ["real"]
+    assert [files.name for files in found.data.train] == ["real-12k"]
     rates = [learning_rate(found.train, step, Plateau()) for step in (1, 3000)]
     assert rates == [first.stages()[1][1].train.lr] * 2
 
