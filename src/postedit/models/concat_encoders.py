@@ -41,7 +41,8 @@ class ConcatEncoders(_TwoEncoders):
     """A decoder that attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, 3).
 
     One softmax covers the positions of both texts, so its weights show which text a step relied on. Each text has its
-    own encoder, and its own positions from 0.
+    own encoder, and its own positions from 0. The description calls the concatenation the key of the attention; that it
+    is made along the positions, and also gives the values, is our reading.
     """
 
     config_class: ClassVar = ConcatEncodersConfig

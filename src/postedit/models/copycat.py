@@ -38,7 +38,7 @@ _GATE_BIAS = Field(True, description="whether the gate has a bias")
 
 
 class CopycatConfig(StackConfig):
-    """Sizes; the defaults are the paper's (3.1: six layers; Transformer base)."""
+    """Sizes; the defaults are the paper's (3.1: six layers; 4: Transformer base)."""
 
     layers_mt: int = Field(6, ge=1, description="layers of the encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
@@ -93,7 +93,7 @@ class Copycat(TransformerModel):
 
 
 class CopycatDualConfig(DualSourceConfig):
-    """Sizes; the defaults are the paper's (3.1, 3.3 and 5.2: six layers, Transformer base, shared encoders)."""
+    """Sizes; the defaults are the paper's (3.1: six layers; 4: Transformer base; 5.2: shared encoders)."""
 
     scale_copy: bool = _SCALE_COPY
     copy_query: CopyQuery = _COPY_QUERY
