@@ -7,6 +7,8 @@ Written sentence by sentence and step by step from the equations, with the biase
 count from 1, as in the paper.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -38,12 +40,31 @@ SENTENCES = {
 PREFIXES = [[BOS, 6, STEP, STEP, 7, STEP, 8], [BOS, 9, 9, 10, 11, 12, 13], [BOS, STEP, STEP, 6, 7, STEP, 16]]
 
 
+class System(NamedTuple):
+    """What a model of the paper reads, and what it attends to, in the order in which vectors are concatenated."""
+
+    inputs: tuple[str, ...]
+    soft: tuple[str, ...]
+    hard: bool = False
+
+
+BASELINE = System(("mt",), ("mt",))  # section 3
+DUAL = System(("mt", "src"), ("mt", "src"))  # section 4.3: mt comes first in s_0 and in c_j
+SYSTEMS: dict[type[ConditionalGRUModel], System] = {
+    CGRU: BASELINE,
+    GRUHard: System(("mt",), (), hard=True),  # section 4.1, equation 3
+    CGRUHard: BASELINE._replace(hard=True),  # section 4.2, equation 4
+    MCGRU: DUAL,  # equation 5
+    MCGRUHard: DUAL._replace(hard=True),  # section 4.4
+}
+
+
 class Paper:
     """The models of sections 3 and 4, over parameters of the PyTorch model by name."""
 
-    def __init__(self, model: ConditionalGRUModel) -> None:
+    def __init__(self, model: ConditionalGRUModel, system: System) -> None:
         self.p = Parameters(model)
-        self.inputs, self.soft, self.hard = model.inputs, model.soft, model.hard
+        self.inputs, self.soft, self.hard = system
 
     def gru(self, name: str, s: Array, x: Array) -> Array:
         """Equation 1."""
@@ -112,15 +133,16 @@ class Paper:
         return np.array(log_probs), {key: np.array(rows) for key, rows in attention.items()}
 
 
-@pytest.mark.parametrize("model_class", [CGRU, MCGRU, GRUHard, CGRUHard, MCGRUHard])
+@pytest.mark.parametrize("model_class", SYSTEMS)
 def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[ConditionalGRUModel]) -> None:
+    system = SYSTEMS[model_class]
     config = ConditionalGRUConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
     pe = VocabularyInfo(17, "pe")
     model = scattered(model_class(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe)))
-    batch, paper = Batch(streams_of({name: SENTENCES[name] for name in model.inputs})), Paper(model)
+    batch, paper = Batch(streams_of({name: SENTENCES[name] for name in system.inputs})), Paper(model, system)
     output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch))
     for row, prefix in enumerate(PREFIXES):
-        sentence = {name: SENTENCES[name][row] for name in model.inputs}
+        sentence = {name: SENTENCES[name][row] for name in system.inputs}
         log_probs, attention = paper.decode(sentence, prefix)
         np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
         assert output.attention.keys() == attention.keys()
@@ -166,10 +188,10 @@ def test_the_character_level_model_attends_to_segments() -> None:
     )
     pe = VocabularyInfo(17, "pe")
     model = scattered(CharacterLevel(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe)))
-    batch, paper = Batch(streams_of(SENTENCES)), CharacterPaper(model)
+    batch, paper = Batch(streams_of(SENTENCES)), CharacterPaper(model, DUAL)
     output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch))
     for row, prefix in enumerate(PREFIXES):
-        sentence = {name: SENTENCES[name][row] for name in model.inputs}
+        sentence = {name: SENTENCES[name][row] for name in DUAL.inputs}
         log_probs, attention = paper.decode(sentence, prefix)
         np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
         for key, expected in attention.items():
@@ -195,7 +217,7 @@ class SymmetricPaper:
     """
 
     def __init__(self, model: SymmetricAttention) -> None:
-        self.there, self.back = Paper(model), Paper(model.reverse)
+        self.there, self.back = Paper(model, BASELINE), Paper(model.reverse, BASELINE)
 
     def losses(self, prior: float, smoothing: float) -> tuple[float, float]:
         """The loss of pe given mt, and what training adds to it."""

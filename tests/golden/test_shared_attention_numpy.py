@@ -83,12 +83,13 @@ def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[LS
     config = LSTMConfig(embedding=EMBEDDING, hidden=HIDDEN, layers=LAYERS, input_feeding=feeding)
     sizes = {"src": VocabularyInfo(19, "src"), "mt": VocabularyInfo(17, "mt")}
     model = scattered(model_class(config, Vocabularies(sizes, VocabularyInfo(23, "pe"))))
-    streams = streams_of(SENTENCES)
+    streams, paper = streams_of(SENTENCES), Paper(model)
     output, _ = model.decode(torch.tensor(PREFIXES), model.encode(Batch(streams)))
     for row, prefix in enumerate(PREFIXES):
-        log_probs, attention = Paper(model).decode({name: SENTENCES[name][row] for name in SENTENCES}, prefix)
+        log_probs, attention = paper.decode({name: SENTENCES[name][row] for name in SENTENCES}, prefix)
         np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
         assert output.attention.keys() == attention.keys()
         for key, expected in attention.items():
             real = torch.cat([streams[name].mask[row] for name in key.streams])
             np.testing.assert_allclose(output.attention[key][row][:, real].numpy(), expected, rtol=0, atol=1e-10)
+    assert paper.p.read == set(paper.p), "every parameter is in the equations"
