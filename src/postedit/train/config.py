@@ -64,7 +64,7 @@ class TrainConfig(Config):
         description="Model folder, relative to the recipe's, whose weights of the same names and sizes training starts "
         "from. Of embeddings and output layers with another vocabulary, the rows of tokens that both have are taken.",
     )
-    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the data order and of dropout.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the initial weights, the data order and dropout.")
     max_steps: Count | None = Field(None, description="Stop after this many updates of the weights.")
     max_epochs: Count | None = Field(None, description="Stop after this many passes over the corpus.")
     max_minutes: Minutes | None = Field(
