@@ -128,7 +128,8 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
     """Return the match that keeps the most triplets while their histogram is within `mismatch` of the real one.
 
     The keep rate of a cell is min(1, factor * real / made), with the same factor for all cells. A smaller factor
-    matches better but keeps fewer triplets. Cells that have only real triplets stay empty with any factor.
+    matches better but keeps fewer triplets. Cells that have only real triplets stay empty with any factor. With a
+    mismatch of 1, which every histogram is within, all rates are 1, even in cells without real triplets.
 
     Args:
         real: Int64[CELLS], number of real triplets by cell.
@@ -144,12 +145,16 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
     ratio = np.divide(target, made, out=np.zeros(CELLS), where=made > 0)
     low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to this factor, no rate exceeds 1
 
-    def match(factor: float) -> HistogramMatch:
-        rates = np.minimum(1.0, factor * ratio)
+    def matched(rates: NDArray[np.float64]) -> HistogramMatch:
         kept = rates * made
         total = float(kept.sum())
         return HistogramMatch(rates, total, float(np.abs(kept / total - target).sum() / 2) if total else 1.0)
 
+    def match(factor: float) -> HistogramMatch:
+        return matched(np.minimum(1.0, factor * ratio))
+
+    if mismatch >= 1.0:
+        return matched(np.ones(CELLS))
     best = match(low)
     if not ratio.any() or best.mismatch > mismatch:
         missing = target[made == 0].sum()

@@ -60,6 +60,15 @@ def test_triplets_that_are_like_real_ones_are_all_kept() -> None:
     assert match_histogram(real, 3 * real, 0.0 + 1e-9).kept == pytest.approx(3 * real.sum())
 
 
+@pytest.mark.parametrize("cells", [[3, 4], [4]], ids=["some in common", "none in common"])
+def test_a_mismatch_of_1_keeps_all_triplets(cells: list[int]) -> None:
+    real, made = np.zeros(CELLS, int), np.zeros(CELLS, int)
+    real[3], made[cells] = 30, 100
+    found = match_histogram(real, made, 1.0)
+    assert found.kept == made.sum()
+    assert found.mismatch == pytest.approx(1 - (made / made.sum())[3])
+
+
 def test_triplets_that_cannot_be_matched_are_reported() -> None:
     real, made = np.zeros(CELLS, int), np.zeros(CELLS, int)
     real[[3, 4]], made[4] = 30, 100
