@@ -1,5 +1,9 @@
 """Significance by paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 
+All p-values are two-sided. That of the bootstrap is the share of resamples whose difference is at least as far from the
+observed one as this is from 0; Koehn instead counts the resamples in which the better system loses. Resamples with
+exactly the observed difference are as extreme as it is; sacrebleu does not count them.
+
 Scores are functions of sums over sentences, so a resample is a row of sentence weights, and the sums of all resamples
 are one matrix product.
 """
