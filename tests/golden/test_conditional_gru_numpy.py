@@ -1,7 +1,7 @@
 """The conditional GRUs against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, sections 3 and 4.
 
-So are the character-level model, whose encoder is that of Lee et al. 2017, section 3.2, and the agreement of two
-models, by Cohn et al. 2016, section 4.4.
+So are the character-level model, whose encoder is that of Lee et al. 2017, and the agreement of two models, by Cohn et
+al. 2016, section 4.4.
 
 Written sentence by sentence and step by step from the equations, with the biases that the paper leaves out; positions
 count from 1, as in the paper.

@@ -12,7 +12,7 @@ NO_MODEL: Final = "none"
 
 AdapterKind = Literal["vectors", "low-rank", "all"]
 """The weights that change. "vectors": biases and the weights of normalisation; "low-rank": also a product of two narrow
-matrices that is added to each weight matrix (LoRA, Hu et al. 2021); "all": all weights."""
+matrices that is added to each weight matrix (LoRA, Hu et al. 2022); "all": all weights."""
 
 
 Learning = Literal["auto", "online", "nearest", "examples"]

@@ -1,4 +1,4 @@
-"""A character encoder with one annotation for each short segment of the text (Lee et al. 2017, section 3.2)."""
+"""A character encoder with one annotation for each short segment of the text (Lee et al. 2017)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
