@@ -5,7 +5,7 @@ text from the same distribution as the dev set. One part of the dev set is for l
 order in which gates are tested. On the other part, gates are tested in that order, until one cannot be shown to be
 better than mt (fixed sequence testing, as in "Learn then test", Angelopoulos et al. 2021). The probability that a
 harmful gate passes is at most 5 %, however many are tested, so the best of those that passed may be chosen. The test,
-`e_value`, makes no assumption about the distribution.
+`e_value`, makes no assumption about the distribution, except that no loss exceeds the number of words that may change.
 """
 
 from collections.abc import Iterator, Sequence
