@@ -168,7 +168,7 @@ class CopyTransformerConfig(StackConfig):
 
 
 class CopyTransformer(TransformerModel):
-    """A Transformer in which one attention head provides the copy distribution (Gehrmann et al. 2018, section 5).
+    """A Transformer in which one attention head provides the copy distribution (Gehrmann et al. 2018).
 
     Let a be the weights of the first head in the last decoder layer's attention to the input, before dropout, and h the
     output of the decoder. Then g = sigmoid(w h + b) and p = g softmax(W h + b) + (1 - g) a, where a is summed by token,
