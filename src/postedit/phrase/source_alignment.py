@@ -1,6 +1,7 @@
 """Alignment of mt with the source: word translation probabilities learnt by EM, and words joined with source words.
 
 The model is that of Dyer et al. (2013): IBM model 2 with a preference for the diagonal instead of a table of positions.
+Unlike theirs, its strength is fixed, and distances from the diagonal are those of the middles of words, not their ends.
 It is learnt from sources and post-edits, which are better translations than mt, and then applied to mt.
 """
 

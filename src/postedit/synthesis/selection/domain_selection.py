@@ -1,4 +1,8 @@
-"""Selection of sentences of a domain by the difference of two cross-entropies (Moore and Lewis 2010)."""
+"""Selection of sentences of a domain by the difference of two cross-entropies (Moore and Lewis 2010).
+
+The paper gives both models one vocabulary, the words that occur at least twice in the domain. Here each model knows the
+words of its own text, so a word that only the domain has speaks for a sentence, however rare it is.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
