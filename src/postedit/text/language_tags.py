@@ -1,14 +1,20 @@
-"""Language tags, such as "pt-BR": their language and script, whatever their region."""
+"""Language tags, such as "pt-BR" or gettext's "sr@latin": their language and script, whatever their region."""
 
 import re
 from typing import Final
 
 _TRADITIONAL: Final = frozenset(["tw", "hk", "mo", "cht"])  # subtags of Chinese in the script Hant
+_MODIFIERS: Final = {"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
+"""Scripts by the names that gettext writes after an @."""
+
+_FORMER: Final = {"iw": "he", "ji": "yi", "in": "id"}
+"""Languages by former codes, which Java and Android still write."""
 
 
 def base_language(tag: str) -> str:
     """Return the language of a tag in lower case: "pt" for "pt-BR"."""
-    return _subtags(tag)[0]
+    language = _subtags(tag)[0]
+    return _FORMER.get(language, language)
 
 
 def same_language(first: str, second: str) -> bool:
@@ -27,4 +33,4 @@ def _script(tag: str) -> str:
 
 
 def _subtags(tag: str) -> list[str]:
-    return re.split("[-_]", tag.strip().lower())
+    return [_MODIFIERS.get(subtag, subtag) for subtag in re.split("[-_@]", tag.strip().lower())]

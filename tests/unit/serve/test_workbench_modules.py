@@ -527,13 +527,14 @@ def test_the_language_and_not_the_first_letter_decides_on_direction(page: Any) -
       await shown(2, ".field"); const texts = [".source", ".segment dd > .text", ".field"];
       return texts.map((one) => [document.querySelector(one).lang, document.querySelector(one).dir]);"""
     card = CARD.replace('["en", "de"]', "LANGUAGES")
-    for languages, dirs in (
-        (["en", "he_IL"], ["ltr", "rtl"]),
-        (["fa", "zh-TW"], ["rtl", "ltr"]),
-        (["", "-"], ["auto"] * 2),
+    for languages, tags, dirs in (
+        (["en", "he_IL"], ["en", "he-IL"], ["ltr", "rtl"]),
+        (["fa", "zh-TW"], ["fa", "zh-TW"], ["rtl", "ltr"]),
+        (["sr@latin", "ur_PK"], ["sr-latin", "ur-PK"], ["ltr", "rtl"]),
+        (["", "-"], ["", "-"], ["auto"] * 2),
     ):
         found = page.evaluate(EDITING % (card.replace("LANGUAGES", json.dumps(languages)) % body))
-        source, target = ([*pair] for pair in zip(languages, dirs, strict=True))
+        source, target = ([*pair] for pair in zip(tags, dirs, strict=True))
         assert found == [source, target, target]
 
 

@@ -22,3 +22,16 @@ def test_scripts_differ_only_if_both_are_known() -> None:
     assert not same_language("sr-Latn", "sr-Cyrl-RS")
     assert same_language("sr", "sr-Cyrl")
     assert same_language("sr-Latn-RS", "sr-Latn")
+
+
+def test_gettext_names_scripts_by_modifiers() -> None:
+    assert base_language("sr_RS@latin") == "sr"
+    assert same_language("sr@latin", "sr-Latn")
+    assert not same_language("sr@latin", "sr-Cyrl")
+    assert same_language("uz@cyrillic", "uz-Cyrl-UZ")
+    assert same_language("ca@valencia", "ca")
+
+
+@pytest.mark.parametrize(("former", "now"), [("iw", "he"), ("iw-IL", "he"), ("in", "id")])
+def test_former_codes_name_the_same_languages(former: str, now: str) -> None:
+    assert same_language(former, now)

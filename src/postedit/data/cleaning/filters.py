@@ -69,7 +69,7 @@ def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, F
         "placeholders": lambda: _mismatch(placeholders),
         "urls": lambda: _mismatch(hosts),
         "numbers": lambda: _mismatch(lambda text: numbers(text, config.numbers.min_digits)),
-        "language": lambda: _language(config.language, {side: config.lang(side) for side in sides}),
+        "language": lambda: _language(config.language, {side: base_language(config.lang(side)) for side in sides}),
     }
     used: dict[FilterName, Filter] = {name: new() for name, new in make.items() if getattr(config, name).on}
     return {"unusable": lambda triplet: unusable(triplet, sides), **used}

@@ -152,6 +152,10 @@ class TestLanguage:
         with pytest.raises(RecipeError, match=r'language: "xx" is not known; use one of .* en, .*language\.on=false'):
             verdict("language", "a", "b", src_lang="en", tgt_lang="xx", language={"on": True})
 
+    def test_the_region_and_script_of_a_language_do_not_count(self) -> None:
+        tags = {"src_lang": "en-GB", "tgt_lang": "sr-Latn", "language": {"on": True}}
+        assert verdict("language", "The word that you are looking for is not here.", "Reč nije ovde.", **tags) is None
+
     def test_languages_must_be_given(self) -> None:
         with pytest.raises(RecipeError, match=r"language.on needs src_lang and tgt_lang.*--set language.on=false"):
             verdict("language", "a", "b", language={"on": True})

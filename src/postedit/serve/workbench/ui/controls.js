@@ -71,11 +71,14 @@ export function focusHeading(frames = FRAMES) {
  * Return the attributes of a text in a language. Its first letter does not decide on the direction, since texts in
  * Arabic or Hebrew may begin with a Latin name. @param {string} language
  */
-export const inLanguage = (language) => ({ lang: language, dir: directionOf(language) });
+export function inLanguage(language) {
+  const tag = language.replace(/[_@]/g, "-"); // gettext writes he_IL and sr@latin
+  return { lang: tag, dir: directionOf(tag) };
+}
 
-function directionOf(language) {
+function directionOf(tag) {
   try {
-    const { script } = new Intl.Locale(language.replaceAll("_", "-")).maximize(); // the usual one, if none is named
+    const { script } = new Intl.Locale(tag).maximize(); // the usual one, if none is named
     return script ? (RIGHT_TO_LEFT.includes(script) ? "rtl" : "ltr") : "auto";
   } catch {
     return "auto"; // this is no code of a language
