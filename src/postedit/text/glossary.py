@@ -1,9 +1,10 @@
 """Glossaries: source terms to find in a segment, and the translations that outputs must or must not have.
 
 Texts are compared word by word: terms match whole words, the longest term first, whatever the white space between the
-words. In scripts without spaces, each character counts as a word. Case matters only for entries that say so, and for
-translations that differ only in case from a forbidden one. Even there the first letter may be a capital, unless another
-term is spelt so. Inflected forms match only if the entry lists them.
+words and the invisible marks of text direction. In scripts without spaces, each character, a letter with its signs,
+counts as a word. Case matters only for entries that say so, and for translations that differ only in case from a
+forbidden one. Even there the first letter may be a capital, unless another term is spelt so. Inflected forms match only
+if the entry lists them.
 
 The rule for an output: it has each term at least as often as mt, or as the source if that has it less often, and it has
 no forbidden translation more often than mt.
@@ -23,9 +24,12 @@ from typing import Final, Generic, TypeVar
 from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
-from postedit.text.words import SPACED_WORD, UNSPACED
+from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER
 
-_TOKEN: Final = re.compile(rf"[{UNSPACED}][\u3099\u309a]?|{SPACED_WORD}|[^\w\s]")  # including the voicing marks of Kana
+_INVISIBLE: Final = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069"  # text direction, and where lines may end
+_TOKEN: Final = re.compile(  # including the voicing marks of Kana
+    rf"{UNSPACED_CHARACTER}[\u3099\u309a]?|{SPACED_WORD}|[^\w\s{_INVISIBLE}]"
+)
 _WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words do not count as terms
 _FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
 _ITALIAN: Final = "il|lo|la|una|(?:a|da|de|ne|su|que)l(?:l[oa])?"

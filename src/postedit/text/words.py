@@ -19,6 +19,17 @@ UNSPACED: Final = (
 )
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
+_SIGNS: Final = "\u0e33\u0eb3" + "".join(
+    char
+    for char in map(chr, (*range(0xE00, 0xF00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800)))
+    if unicodedata.category(char)[0] == "M"
+)
+"""Vowel signs, tone marks and the like of Thai, Lao, Burmese and Khmer, which stand on the letter before them."""
+
+UNSPACED_CHARACTER: Final = rf"[{UNSPACED}](?:[{_SIGNS}]|(?<=[\u1039\u17d2])[{UNSPACED}])*"
+"""A regular expression for a character, as readers see it, of scripts without spaces: a letter with its signs, and with
+the letters that U+1039 in Burmese and U+17D2 in Khmer put below it."""
+
 # Only these characters separate words in tokenised text. All others, such as NBSP and U+3000, belong to words. Carriage
 # returns separate words so that CRLF files have the same words as LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
@@ -41,7 +52,7 @@ and of the punctuation of Arabic and Devanagari, and the detokeniser writes spac
 _FLAG: Final = re.compile("([\U0001f1e6-\U0001f1ff]) ([\U0001f1e6-\U0001f1ff])")  # the two letters of a country
 
 _SPACED: Final = re.compile(SPACED_WORD)
-_CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
+_CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|{UNSPACED_CHARACTER}|\S")
 _COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
@@ -113,7 +124,7 @@ class MosesSplitter:
 
 
 class CharacterSplitter:
-    """Divides raw text in scripts without spaces, in which each character is a word.
+    """Divides raw text in scripts without spaces, in which each character is a word (a letter with its signs).
 
     Words in other scripts are runs of letters (with combining marks and zero-width joiners) and digits; every other
     visible character is a word too.

@@ -187,6 +187,31 @@ def test_a_word_does_not_end_before_a_combining_mark() -> None:
 
 
 @pytest.mark.parametrize(
+    ("term", "text", "count"),
+    [
+        ("สี", "สี่สี", 1),  # "four colours"
+        ("ក", "ក្ក និង ក", 1),
+        ("ရန်", "ရန်န်ရန်", 2),
+        ("ນ້ຳ", "ນ້ຳ", 1),
+    ],
+)
+def test_no_term_ends_before_a_sign_of_its_last_letter(term: str, text: str, count: int) -> None:
+    assert found([GlossaryEntry(term, ("x",))], text) == {term: count}
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        ("ទំព័រដើម", "ទំព័រ\u200bដើម"),
+        ("قاعدة بيانات", "\u2067قاعدة \u200fبيانات\u2069"),
+        ("لوحة API", "لوحة \u200eAPI\u200f"),
+    ],
+)
+def test_invisible_characters_between_words_do_not_count(term: str, text: str) -> None:
+    assert found([GlossaryEntry(term, ("x",))], text) == {term: 1}
+
+
+@pytest.mark.parametrize(
     ("term", "word"),
     [("यो", "गर्\u200dयो"), ("خواهم", "می\u200cخواهم"), ("වාක්", "වාක්\u200dය"), ("র", "র\u200d্যাব")],
 )

@@ -105,6 +105,22 @@ def test_align_finds_control_characters_that_are_words_themselves() -> None:
     assert align(["a", "b"], "a\u00a0\x02b\r") == [Word("a", 0, 1), Word("b", 3, 4)]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("สี่สี", "สี่ สี"),
+        ("น้ำ", "น้ำ"),
+        ("ນ້ຳ", "ນ້ຳ"),
+        ("ផ្តាច់។", "ផ្តា ច់ ។"),
+        ("သင်္ဘောမြန်", "သ င်္ဘော မြ န်"),
+        ("ใช้ Python", "ใ ช้ Python"),
+        ("ガカ\u3099", "ガ カ \u3099"),  # models were trained on words divided so
+    ],
+)
+def test_signs_stay_with_the_letter_below_or_above_them(text: str, words: str) -> None:
+    assert CharacterSplitter().words(text) == words.split()
+
+
 @pytest.mark.parametrize("text", ["時々2回", "人々PCを", "二〇24年", "ｶﾅの2"])
 def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
     words = CharacterSplitter().words(text)
