@@ -4,6 +4,19 @@
 // Words are separated by white space of every kind, as by Python's str.split, which the scores use for tokenised text.
 const words = (text) => text.match(/(?:[^\s\x1c-\x1f\x85]|\ufeff)+/g) || [];
 
+const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]/g;
+const LENGTH = 8; // characters between spaces, on average, above which these scripts have no spaces between words
+
+// Whether texts are in a script such as Chinese or Thai, without spaces between words; as in `TokenisationSigns`.
+function areUnspaced(texts) {
+  const found = words(texts.slice(0, 500).join(" "));
+  const joined = found.join("");
+  return (joined.match(UNSPACED) || []).length > joined.length / 2 && joined.length > LENGTH * found.length;
+}
+
+// The words of a text without spaces between them, by the dictionary of the browser, and what stands between words.
+const segments = (text) => Array.from(new Intl.Segmenter(undefined, { granularity: "word" }).segment(text), (part) => part.segment);
+
 // The fewest word edits from `before` to `after`, as a list of {op: "keep" | "delete" | "insert" | "replace", old, now}.
 function align(before, after) {
   const rows = before.length + 1, columns = after.length + 1;
@@ -82,17 +95,18 @@ function differences(before, after) {
 const MOST_PAIRS = 2e7;
 
 // An element with the differences between two texts; the text `same` is shown if there are none.
-function differenceElement(from, to, same) {
-  const line = element("dd", undefined, { dir: "auto", className: "diff" });
-  const before = words(from), after = words(to);
+function differenceElement(from, to, same, { dir, unspaced }) {
+  const line = element("dd", undefined, { dir, className: "diff" });
+  const [before, after] = [from, to].map(unspaced ? segments : words);
+  const space = unspaced ? "" : " ";
   if (before.length * after.length > MOST_PAIRS) return element("dd", "Too long to compare.", { className: "none" });
   const runs = differences(before, after);
   if (runs.every((run) => !run.tag)) return element("dd", same, { className: "none" });
   for (const run of runs) {
-    const text = run.words.join(" ");
-    line.append(run.tag ? element(run.tag, text, { className: run.kind }) : text, " ");
+    const text = run.words.join(space);
+    line.append(run.tag ? element(run.tag, text, { className: run.kind }) : text, space);
   }
   return line;
 }
 
-if (typeof module !== "undefined") module.exports = { words, align, differences };
+if (typeof module !== "undefined") module.exports = { words, segments, areUnspaced, align, differences };

@@ -10,6 +10,9 @@
     return made;
   };
   const wordsOf = (text) => text.parts.filter((_, index) => index % 2);
+  const written = (sentence) => sentence.changes.map(([tag, text]) => (tag === "del" ? "" : text)).join("");
+  const direction = { src: directionOf(data.map((one) => one.src)), mt: directionOf(data.map(written)) };
+  const way = { dir: direction.mt, unspaced: areUnspaced(data.map(written)) };
   const dense = (row, size) => {
     const weights = new Array(size).fill(0);
     for (let i = 0; i < row.length; i += 2) weights[row[i]] = row[i + 1];
@@ -82,14 +85,16 @@
     const texts = element("dl", undefined, { className: "texts" });
     const inputs = new Map();
     for (const input of sentence.inputs) {
-      const line = element("dd", undefined, { dir: "auto" });
+      const line = element("dd", undefined, { dir: direction[input.stream] });
       line.dataset.stream = input.stream;
       inputs.set(input.stream, wordElements(line, input, (word) => element("span", word, { className: "w" })));
       texts.append(element("dt", input.name), line);
     }
-    for (const [name, text] of sentence.plain) texts.append(element("dt", name), element("dd", text, { dir: "auto" }));
+    for (const [name, stream] of sentence.plain) {
+      texts.append(element("dt", name), element("dd", sentence[stream], { dir: direction[stream] }));
+    }
     const output = element("dd");
-    const toolbar = element("div", undefined, { dir: "auto", className: "output" });
+    const toolbar = element("div", undefined, { dir: direction.mt, className: "output" });
     toolbar.setAttribute("role", "toolbar");
     toolbar.setAttribute("aria-label", `Output of sentence ${sentence.line}, word by word`);
     const reading = element("p", undefined, { className: "reading" });
@@ -105,14 +110,14 @@
     if (sentence.probabilities.length) output.append(reading);
     texts.append(element("dt", "Output"), output);
     if (changed) {
-      const line = element("dd", undefined, { dir: "auto", className: "diff" });
+      const line = element("dd", undefined, { dir: direction.mt, className: "diff" });
       for (const [tag, text] of sentence.changes) line.append(tag ? element(tag, text) : text);
       texts.append(element("dt", "What was changed"), line, element("dt", "Why"), reasonsElement(sentence));
     }
     if (sentence.pe !== null) {
-      texts.append(element("dt", "Post-edit"), element("dd", sentence.pe, { dir: "auto" }));
-      const written = sentence.changes.map(([tag, text]) => (tag === "del" ? "" : text)).join("");
-      texts.append(element("dt", "Left to do"), differenceElement(written, sentence.pe, "Nothing: the same words."));
+      texts.append(element("dt", "Post-edit"), element("dd", sentence.pe, { dir: direction.mt }));
+      const left = differenceElement(written(sentence), sentence.pe, "Nothing: the same words.", way);
+      texts.append(element("dt", "Left to do"), left);
     }
     article.append(heading, texts);
     for (const entry of sentence.attention) article.append(mapElement(sentence, entry));
@@ -238,12 +243,10 @@
     });
   }
 
-  const textOf = (sentence) =>
-    [...sentence.inputs.map((input) => input.parts.join("")), ...sentence.plain.map((pair) => pair[1]),
-      sentence.output.parts.join(""), sentence.pe || ""].join("\n").toLowerCase();
+  const textOf = ({ src, mt, output, pe }) => searched([src, mt, output.parts.join(""), pe || ""].join("\n"));
 
   function choose() {
-    const text = controls.text.value.toLowerCase(), choice = controls.verdict.value;
+    const text = searched(controls.text.value), choice = controls.verdict.value;
     const found = data.filter((one) => (choice === "all" || verdict(one) === choice
       || (choice === "changed" && one.reasons.length > 0)) && (!text || textOf(one).includes(text)));
     const least = (values) => values.reduce((a, b) => Math.min(a, b), 101);

@@ -112,6 +112,7 @@ def _sentence(
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
         "line": line,
+        **texts,
         "pe": sentence.pe,
         "left": _edits_left(count, sentence.pe, sentence.mt, sentence.output),
         "inputs": [
@@ -124,7 +125,7 @@ def _sentence(
             if side in words.streams
         ],
         "plain": [
-            [STREAM_NAMES[side].capitalize(), texts[side]]
+            [STREAM_NAMES[side].capitalize(), side]
             for side in STREAM_NAMES
             if texts[side] and side not in words.streams
         ],

@@ -10,6 +10,21 @@ function element(tag, text, properties) {
   return made;
 }
 
+// A text as it is searched: whether letters are capitals, and how their marks are encoded, does not matter.
+const searched = (text) => text.toLowerCase().normalize();
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const READ = 500; // texts in which the direction is sought
+const FEW = 0.1; // most letters of the other direction in texts from left to right
+
+// The direction of texts in one language, by their letters. The first letter of a text does not decide, as Arabic or
+// Hebrew may begin with a Latin name; it does only if the texts seem to be in languages of both directions.
+function directionOf(texts) {
+  const letters = texts.slice(0, READ).join("").match(/\p{L}/gu) || [];
+  const share = letters.filter((letter) => RIGHT_TO_LEFT.test(letter)).length / letters.length;
+  return share >= 0.5 ? "rtl" : share <= FEW ? "ltr" : "auto";
+}
+
 // Fills the list of the page. `choose` is called whenever the controls change and returns the items to show; `draw`
 // returns an element for one item. Returns a function that redraws the current page of the list.
 function paged(size, choose, draw) {

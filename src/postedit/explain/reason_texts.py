@@ -1,6 +1,8 @@
 """Reasons for edits as sentences."""
 
+import re
 from typing import Final
+from unicodedata import category
 
 from rapidfuzz.distance import Postfix, Prefix
 
@@ -16,6 +18,8 @@ from postedit.core.edit_reasons import (
 _AROUND: Final = 20
 """Characters that are shown on each side of the difference between two texts, rounded up to whole words."""
 
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # Hebrew, Arabic and others
+
 _NUMERALS: Final = {1: "once", 2: "twice"}
 
 
@@ -29,12 +33,12 @@ def reason_text(reason: EditReason) -> str:
             examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
             return ", ".join([f"in training: changed {reason.made:,} of {total:,} times", *examples])
         case ErrorReason():
-            return f'the model names an error, {reason.severity}, {reason.category}: "{reason.text}"'
+            return f"the model names an error, {reason.severity}, {reason.category}: {_quoted(reason.text)}"
         case SourceReason(words=()):
             return "not in the source: the edit loses next to nothing without any word of it"
         case SourceReason():
             nats = ["" if word.nats is None else f" ({word.nats:.1f} nats)" for word in reason.words]
-            words = [f'"{word.text}"{lost}' for word, lost in zip(reason.words, nats, strict=True)]
+            words = [f"{_quoted(word.text)}{lost}" for word, lost in zip(reason.words, nats, strict=True)]
             return f"in the source: {', '.join(words)}"
 
 
@@ -63,14 +67,20 @@ def _times(count: int) -> str:
 
 
 def _change(before: str, after: str) -> str:
-    return f'"{before}" → "{after}"'
+    return f"{_quoted(before)} → {_quoted(after)}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotation marks; one from right to left is isolated, so that arrows point from old to new."""
+    return f'\u2068"{text}"\u2069' if _RIGHT_TO_LEFT.search(text) else f'"{text}"'
 
 
 def excerpts(before: str, after: str) -> tuple[str, str]:
     """Return the parts of two texts that differ, with a few words around them; an ellipsis stands for the rest."""
     front = Prefix.similarity(before, after)
     back = Postfix.similarity(before[front:], after[front:])
-    cut_front, cut_back = _cut(before[:front]), _cut(before[::-1][:back])
+    cut_front = _whole(before, _cut(before[:front]), -1)
+    cut_back = len(before) - _whole(before, len(before) - _cut(before[::-1][:back]), 1)
     opening, closing = "… " if cut_front else "", " …" if cut_back else ""
     old, new = (f"{opening}{text[cut_front : len(text) - cut_back]}{closing}" for text in (before, after))
     return old, new
@@ -80,3 +90,10 @@ def _cut(same: str) -> int:
     """Return how many characters to leave out of the text before a difference: whole words, unless one is too long."""
     most = len(same) - _AROUND
     return max(0, same.rfind(" ", max(0, most - _AROUND), max(0, most)) + 1 or most)
+
+
+def _whole(text: str, place: int, step: int) -> int:
+    """Return the place, moved in steps of 1 or -1, at which no letter is parted from its combining marks."""
+    while 0 < place < len(text) and category(text[place])[0] == "M":
+        place += step
+    return place

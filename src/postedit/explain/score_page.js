@@ -3,6 +3,8 @@
 {
   const PAGE = 25;
   const count = data.pe.length;
+  const direction = { src: directionOf(data.src || []), target: directionOf(data.pe) };
+  const way = { dir: direction.target, unspaced: areUnspaced(data.pe) };
   const outputs = (system) => system.outputs || data.mt;
   const before = data.mt ? data.systems[0] : null;
   const options = (name, values) => values.forEach((text, value) => controls[name].append(element("option", text, { value })));
@@ -16,7 +18,7 @@
 
   function wanted(system) {
     const { verdict: choice, kind, group } = controls;
-    const text = controls.text.value.toLowerCase();
+    const text = searched(controls.text.value);
     const texts = [data.src, data.mt, data.pe, system.outputs].filter(Boolean);
     return (row) => {
       if (group.value !== "" && data.groups[row] !== Number(group.value)) return false;
@@ -26,7 +28,7 @@
         if (choice.value === "changed" ? is === "kept" : choice.value === "kept-wrong"
           ? is !== "kept" || !system.edits[row] : is !== choice.value) return false;
       }
-      return !text || texts.some((lines) => lines[row].toLowerCase().includes(text));
+      return !text || texts.some((lines) => searched(lines[row]).includes(text));
     };
   }
 
@@ -53,19 +55,21 @@
       heading.append(element("span", names[is] || is, { className: `verdict ${is}` }));
     }
     const edits = (n) => (n === 1 ? "1 edit" : `${n} edits`);
-    const left = `${edits(system.edits[row])} from the post-edit`;
-    heading.append(element("small", before && is !== "kept" ? `${left}, ${before.edits[row]} before` : left));
+    const needed = `${edits(system.edits[row])} from the post-edit`;
+    heading.append(element("small", before && is !== "kept" ? `${needed}, ${before.edits[row]} before` : needed));
     if (data.labels.length) heading.append(element("small", ` · ${data.labels[data.groups[row]]}`));
     const texts = element("dl", undefined, { className: "texts" });
-    const line = (name, text) => texts.append(element("dt", name), element("dd", text, { dir: "auto" }));
-    if (data.src) line("Source", data.src[row]);
+    const line = (name, text, dir = direction.target) => texts.append(element("dt", name), element("dd", text, { dir }));
+    if (data.src) line("Source", data.src[row], direction.src);
     if (data.mt) line("Machine translation", data.mt[row]);
     if (system !== before) line("Output", output);
     line("Post-edit", data.pe[row]);
     if (before && system !== before) {
-      texts.append(element("dt", "What was changed"), differenceElement(data.mt[row], output, "Nothing."));
+      const changed = differenceElement(data.mt[row], output, "Nothing.", way);
+      texts.append(element("dt", "What was changed"), changed);
     }
-    texts.append(element("dt", "Left to do"), differenceElement(output, data.pe[row], "Nothing: the same words."));
+    const left = differenceElement(output, data.pe[row], "Nothing: the same words.", way);
+    texts.append(element("dt", "Left to do"), left);
     article.append(heading, texts);
     return article;
   }

@@ -143,6 +143,26 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
+def test_the_letters_of_all_texts_decide_on_direction(tmp_path: Path) -> None:
+    texts = ["Foo Bar هنا انقر", "Foo Bar", "افتح الملف ثم أغلق النافذة"]
+    sentences = [replace(sentence(mt=text, output=f"{text} x"), pe=text) for text in texts]
+    dom = opened(explanation_page("t", sentences), tmp_path)
+    found = re.findall(r'<d(?:d|iv) dir="(\w+)"(?: class="(\w+)"| data-stream="(\w+)")?', dom)
+    rtl = [("rtl", "", "mt"), ("rtl", "output", ""), ("rtl", "diff", ""), ("rtl", "", ""), ("rtl", "diff", "")]
+    assert found == [("ltr", "", "src"), *rtl] * 3
+
+
+@pytest.mark.slow
+@needs_browser
+def test_search_ignores_case_and_the_encoding_of_marks(tmp_path: Path) -> None:
+    search = """const field = document.querySelector("[name=text]"); field.value = "ti\u00ea\u0301ng";
+      window.setTimeout = (draw) => draw(); field.dispatchEvent(new Event("input", {bubbles: true}));"""
+    dom = opened(explanation_page("t", [sentence(), sentence(src="Ti\u1ebfng Vi\u1ec7t x")]), tmp_path, action=search)
+    assert lines_shown(dom) == ["2"]
+
+
+@pytest.mark.slow
+@needs_browser
 def test_pointing_at_a_word_highlights_its_attention(tmp_path: Path) -> None:
     click = 'document.querySelectorAll("article")[3].querySelectorAll(".output [role=button]")[1].click();'
     dom = opened(explanation_page("t", nasty()), tmp_path, action=click)

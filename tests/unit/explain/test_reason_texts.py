@@ -39,6 +39,10 @@ NAMED = NamedCorrection(17, "s", "der Haus", "das Haus", "anna", datetime(2026, 
             'in training: changed 1,041 of 1,044 times, e.g. "der Haus …" → "das Haus …"',
         ),
         (
+            TrainingReason(2, 0, 0, (TrainingExample("بيت", "البيت"),)),
+            'in training: changed 2 of 2 times, e.g. \u2068"بيت"\u2069 → \u2068"البيت"\u2069',
+        ),
+        (
             SourceReason((CitedWord("red", (0, 3)), CitedWord("house", (4, 9), 1.24))),
             'in the source: "red", "house" (1.2 nats)',
         ),
@@ -57,8 +61,18 @@ def test_only_what_differs_and_the_words_around_it_are_quoted() -> None:
     assert excerpts("x", "") == ("x", "")
 
 
+def test_no_excerpt_begins_or_ends_between_a_letter_and_its_marks() -> None:
+    same = "ที่" * 30
+    before, after = excerpts(f"{same}a{same}", f"{same}b{same}")
+    assert before == f"… {'ที่' * 7}a{'ที่' * 7} …"
+    assert after == before.replace("a", "b")
+
+
 @given(
-    st.text("ab ", max_size=90), st.text("ab ", max_size=90), st.text("ab ", max_size=90), st.text("ab ", max_size=90)
+    st.text("ab \u0301", max_size=90),
+    st.text("ab \u0301", max_size=90),
+    st.text("ab \u0301", max_size=90),
+    st.text("ab \u0301", max_size=90),
 )
 def test_what_differs_is_in_the_excerpts(front: str, old: str, new: str, back: str) -> None:
     before, after = front + old + back, front + new + back

@@ -119,6 +119,16 @@ def test_differences_by_kind(before: str, after: str, expected: list[list[str]],
 
 
 @needs_browser
+def test_texts_without_spaces_are_compared_word_by_word(tmp_path: Path) -> None:
+    mt, pe = "กรุณาเลือกไฟล์ของคุณ", "กรุณาเลือกเอกสารของคุณ"
+    test = TestSet([pe], [mt], [NASTY])
+    systems = evaluate_systems(test, {"model": [mt]})
+    dom = opened(score_page("t", test, systems, [analyses.overview([one.scores for one in systems])]), tmp_path)
+    replaced = '<del class="substitutions">ไฟล์</del><ins class="substitutions">เอกสาร</ins>'
+    assert f'<dd dir="ltr" class="diff">กรุณาเลือก{replaced}ของคุณ</dd>' in dom
+
+
+@needs_browser
 def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     dom = opened(page(40), tmp_path)
     assert dom.count("<article>") == 25
@@ -127,6 +137,19 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     assert '<ins class="insertions">y</ins>' in dom
     assert f'<dd dir="auto">{ARABIC}</dd>' in dom
     assert "<img" not in dom.split("<script", 1)[0]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_the_letters_of_all_texts_decide_on_direction(tmp_path: Path) -> None:
+    pe = ["Foo يفتح الملف", "Foo"]
+    test = TestSet(pe, ["Foo يغلق الملف", "Foo"], ["Foo opens the file", "Foo"])
+    systems = evaluate_systems(test, {"model": pe})
+    dom = opened(score_page("t", test, systems, [analyses.overview([one.scores for one in systems])]), tmp_path)
+    assert '<dd dir="ltr">Foo opens the file</dd>' in dom
+    assert dom.count(f'<dd dir="rtl">{pe[0]}</dd>') == 2  # the output and the post-edit
+    assert '<dd dir="rtl" class="diff">' in dom
+    assert 'dir="auto"' not in dom
 
 
 @pytest.mark.slow
