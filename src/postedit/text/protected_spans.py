@@ -222,7 +222,7 @@ def _plain_spans(pattern: re.Pattern[str], text: str, start: int, end: int) -> I
             found = _without_punctuation(found)
         length = len(found)
         if name == "unit":
-            found = unicodedata.normalize("NFKC", found)
+            found = unicodedata.normalize("NFKC", found).translate(_ARABIC_SIGNS)
         yield ProtectedSpan(KIND_OF[name], match.start(), match.start() + length, found)
 
 
@@ -288,6 +288,7 @@ _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»،؛؟۔।॥，；：！？。"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size
 _NEAR: Final = re.compile(r"\s?[^\W\d_]{0,4}\s?")
+_ARABIC_SIGNS: Final = str.maketrans("٪؉", "%‰")
 _RAISED: Final = ("²", "³")
 _THOUSANDS: Final = re.compile(r"[-−+]?\d{1,3}[.,'’٫٬ \u00a0\u2009\u202f]\d{3}")
 _MIXED: Final = re.compile(

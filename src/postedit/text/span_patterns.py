@@ -6,6 +6,7 @@ Repetitions are bounded where a match may begin at each of them; otherwise the t
 import re
 from functools import cache
 from typing import Final, Literal, get_args
+from unicodedata import category
 
 from postedit.text.words import JOINERS, MARKS, UNSPACED
 
@@ -36,7 +37,8 @@ _EXTENSIONS: Final = (
 _DOMAINS: Final = (  # without those that are common words, such as it, in, is, at, be, no, to
     "com|org|net|edu|gov|info|io|dev|app|ai|eu|de|fr|es|nl|pl|cz|ch|uk|ru|jp|cn|kr|br|ca|au|dk|fi|hu|ro|lv|ee|lt|tr|ua"
 )
-_CURRENCIES: Final = "$€£¥￥₩₹₽₺₴₫₱฿₪¢"
+_CURRENCIES: Final = "".join(sign for sign in map(chr, range(0x10000)) if category(sign) == "Sc")
+_PERCENT: Final = "%％‰٪؉"
 _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
 _ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
@@ -116,8 +118,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "unit",
         (
             r"(?:(?<=[\d}])|(?<=[\d}]\s)|(?<=[\d}]\s\s)|(?<=[\d}]\s\s\s))"
-            rf"(?:[%％‰{_CURRENCIES}]|°[CF]?|(?:{_UNITS}|{_CODES})(?![{_WORD}]))",
-            rf"(?:[%％{_CURRENCIES}]|(?<![{_WORD}])(?:{_CODES}))(?=\s{{0,3}}\d)",
+            rf"(?:[{_PERCENT}{_CURRENCIES}]|°[CF]?|(?:{_UNITS}|{_CODES})(?![{_WORD}]))",
+            rf"(?:[{_PERCENT}{_CURRENCIES}]|(?<![{_WORD}])(?:{_CODES}))(?=\s{{0,3}}\d)",
         ),
     ),
     ("raised", "number", (r"[⁺⁻₊₋]?[⁰¹²³⁴-⁹₀-₉]+|[¼-¾⅐-⅞↉①-⑳]",)),
