@@ -17,14 +17,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
-from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER
+from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER, capitalise, dots_capital_i
 
 _INVISIBLE: Final = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069"  # text direction, and where lines may end
 _TOKEN: Final = re.compile(  # including the voicing marks of Kana
@@ -170,6 +170,7 @@ class TermRule:
         self, found: Sequence[FoundTerm], mt: str | None, spans: Iterable[ProtectedSpan] = (), language: str = ""
     ) -> None:
         self._changed = _CHANGED.get(base_language(language))
+        self._language = language
         self._found = [one for one in found if one.entry.targets or one.entry.forbidden]
         allowed = {
             form: value
@@ -179,17 +180,21 @@ class TermRule:
             if value.kind == "term"
         }
         forbidden = {form for one in self._found for form in one.entry.forbidden if form not in allowed}
-        spellings = Counter([*{*map(_spelling, allowed)}, *map(_spelling, forbidden)])
+        spelt = partial(_spelling, language=language)
+        spellings = Counter([*{*map(spelt, allowed)}, *map(spelt, forbidden)])
         contested = {one for one, count in spellings.items() if count > 1}
-        self._translations = _Phrases(
-            (form, value, one.entry.case_sensitive or _spelling(form) in contested)
+        phrases = (
+            (form, value, one.entry.case_sensitive or spelt(form) in contested)
             for one in self._found
             for value, forms in _values(one.entry).items()
             for form in forms
             if value.kind == "term" or form in forbidden
         )
+        self._translations = _Phrases(phrases, language)
         self._capitalised = {
-            Value("forbidden term", _capitalised(form)): value for form, value in allowed.items() if form.islower()
+            Value("forbidden term", capitalise(form, language)): value
+            for form, value in allowed.items()
+            if form.islower()
         }
         self._needed: Counter[Value] = Counter()
         for one in self._found:
@@ -250,7 +255,7 @@ class TermRule:
                     continue
                 begins = term.islower() and _begins_sentence(text, span.start)
                 capital = old.isupper() and (span.value[0].islower() or begins)
-                parts += [text[done : span.start], term[0].upper() if capital else term[0], term[1:]]
+                parts += [text[done : span.start], capitalise(term, self._language) if capital else term]
                 done = span.end
         return "".join([*parts, text[done:]])
 
@@ -303,12 +308,13 @@ class _Node(Generic[KeyT]):
 class _Phrases(Generic[KeyT]):
     """Phrases in a tree (trie) of their words, so that a text is compared with all of them in one pass."""
 
-    def __init__(self, phrases: Iterable[tuple[str, KeyT, bool]]) -> None:
-        """Build the tree from phrases, each with its key and whether case matters."""
+    def __init__(self, phrases: Iterable[tuple[str, KeyT, bool]], language: str = "") -> None:
+        """Build the tree from phrases in a language, each with its key and whether case matters."""
+        self._language = language
         self._root: _Node[KeyT] = _Node()
         for phrase, key, cased in phrases:
             node = self._root
-            for word in map(_spelling, _TOKEN.findall(phrase)):
+            for word in self._spelt(_TOKEN.findall(phrase)):
                 node = node.following.setdefault(word, _Node())
             if node is not self._root:
                 node.ends.append((_written(_TOKEN.findall(phrase)), key, cased))
@@ -318,7 +324,7 @@ class _Phrases(Generic[KeyT]):
         if not self._root.following:
             return
         found = list(_TOKEN.finditer(text))
-        words = [_spelling(word.group()) for word in found]
+        words = self._spelt(word.group() for word in found)
         place = 0
         while place < len(words):
             step = 1
@@ -328,13 +334,16 @@ class _Phrases(Generic[KeyT]):
                 keys = tuple(
                     key
                     for phrase, key, cased in phrases
-                    if not cased or phrase == written or (not exact and _capitalised(phrase) == written)
+                    if not cased or phrase == written or (not exact and capitalise(phrase, self._language) == written)
                 )
                 if keys:
                     yield _Match(found[place].start(), found[end - 1].end(), tuple(dict.fromkeys(keys)))
                     step = end - place
                     break
             place += step
+
+    def _spelt(self, words: Iterable[str]) -> list[str]:
+        return [_spelling(word, self._language) for word in words]
 
     def _phrases_at(self, words: Sequence[str], place: int) -> list[tuple[int, list[tuple[str, KeyT, bool]]]]:
         """Return the phrases that begin at the word `place`, apart from case, with the end of each, shortest first."""
@@ -349,8 +358,10 @@ class _Phrases(Generic[KeyT]):
         return found
 
 
-def _spelling(word: str) -> str:
+def _spelling(word: str, language: str = "") -> str:
     """Return a word in the form in which it is compared: case-folded, composed (NFC), with straight apostrophes."""
+    if dots_capital_i(language):
+        word = unicodedata.normalize("NFC", word).replace("İ", "i").replace("I", "ı")
     return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
 
 
@@ -360,7 +371,3 @@ def _written(words: Iterable[str]) -> str:
 
 def _begins_sentence(text: str, start: int) -> bool:
     return _SENTENCE_START.search(text, max(0, start - _NEAR), start) is not None
-
-
-def _capitalised(phrase: str) -> str:
-    return phrase[:1].upper() + phrase[1:]

@@ -19,9 +19,9 @@ from postedit.core.special_tokens import EOS, UNK
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import splice
 from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
-from postedit.text.truecase import Truecaser, capitalise, sentence_starts
+from postedit.text.truecase import Truecaser, sentence_starts
 from postedit.text.vocabulary import LimitedVocabulary, Subwords, Vocabulary, explain_damage
-from postedit.text.words import PlainSplitter, splitter
+from postedit.text.words import PlainSplitter, capitalise, splitter
 
 _SETTINGS: Final = "text.json"
 
@@ -196,7 +196,7 @@ class TextProcessor:
         split = splitter(self.config.tokenizer, self.config.tgt_lang)
         places = split.spans(mt)
         if self.config.truecase:
-            pe = _with_capitals(split.words(mt), known, pe)
+            pe = _with_capitals(split.words(mt), known, pe, self.config.tgt_lang or "")
         mt_gaps, pe_gaps = split.gaps([word.text for word in places or ()]), split.gaps(pe)
         if places is None or mt_gaps is None or pe_gaps is None:
             text = split.join(pe)
@@ -303,8 +303,8 @@ def _words_of(config: TextConfig, side: Side, truecasers: Mapping[str, Truecaser
     return words if truecaser is None else lambda text: truecaser.truecase(words(text))
 
 
-def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) -> list[str]:
-    """Return the truecased words `pe` with capitals restored.
+def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str], language: str) -> list[str]:
+    """Return the truecased words `pe`, in a language, with capitals restored.
 
     Sentences start with a capital, except the first one if that of `raw` does not. A word of mt that stays at the start
     of a sentence, or stays inside one, is written as in `raw`, the words of mt before truecasing; `known` are those
@@ -315,7 +315,7 @@ def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) 
     written = list(pe)
     for place, start in enumerate(pe_starts):
         if start and not (first[:1].islower() and True not in pe_starts[:place]):
-            written[place] = capitalise(pe[place])
+            written[place] = capitalise(pe[place], language)
     for old, new in _matches(known, pe):
         if raw_starts[old] == pe_starts[new]:
             written[new] = raw[old]

@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
-from unicodedata import category
 
 from postedit.core.files import atomic_write, load_json
 from postedit.text.vocabulary import explain_damage
+from postedit.text.words import capitalise
 
 # Unlike in Moses, without the colon, after which truecasing would turn German nouns into verbs.
-_SENTENCE_END: Final = frozenset(".!?")
+_SENTENCE_END: Final = frozenset(".!?։")  # the last is that of Armenian
 _OPENING: Final = frozenset("([\"'„“‘«»¿¡")
 
 
@@ -72,13 +72,6 @@ class Truecaser:
     def _natural(self, word: str) -> str:
         lowered = word[:1].lower() + word[1:]
         return lowered if lowered in self._lower and capitalise(lowered) == word else word
-
-
-def capitalise(word: str) -> str:
-    """Return `word` with a capital first letter, if there is one that can begin words (Georgian letters have none)."""
-    first = word[:1].title()
-    begins = len(first) == 1 and category(first) in ("Lu", "Lt") and not "\u1c90" <= first <= "\u1cbf"
-    return first + word[1:] if begins else word
 
 
 def sentence_starts(words: Sequence[str]) -> list[bool]:

@@ -190,6 +190,20 @@ def _next_visible(line: str, position: int) -> int:
     return position
 
 
+def capitalise(word: str, language: str = "") -> str:
+    """Return `word` with a capital first letter, if there is one that can begin words (Georgian letters have none)."""
+    if word[:1] == "i" and dots_capital_i(language):
+        return f"İ{word[1:]}"
+    first = word[:1].title()
+    begins = len(first) == 1 and unicodedata.category(first) in ("Lu", "Lt") and not "\u1c90" <= first <= "\u1cbf"
+    return first + word[1:] if begins else word
+
+
+def dots_capital_i(language: str) -> bool:
+    """Return whether the capitals of i and ı are İ and I in a language, given by its code, as in Turkish."""
+    return base_language(language) in ("tr", "tur", "az", "aze", "crh", "gag")
+
+
 def character_joins(character: str) -> bool:
     """Return whether a character is part of a word: whether it is a letter, mark or digit.
 

@@ -95,6 +95,22 @@ def test_a_term_written_at_the_start_of_a_sentence_has_a_capital() -> None:
     assert rule.swapped("An E-Mail") == "An e-mail"
 
 
+def test_capitals_of_turkish_terms_have_their_own_dots() -> None:
+    found = Glossary([GlossaryEntry("light", ("ışık",), ("ikon",)), GlossaryEntry("box", ("iz",), ("kutu",))]).find(
+        "The light of the box"
+    )
+    rule = TermRule(found, None, language="tr")
+    assert rule.wishes("IŞIK, İZ, ISIK, Iz") == ([], [])
+    assert rule.wishes("İKON, iz") == (["ışık"], ["ikon"])
+    assert rule.swapped("İkon. Kutu.") == "Işık. İz."
+    assert TermRule(found, None, language="en").swapped("Kutu.") == "Iz."
+
+
+def test_a_georgian_term_gets_no_capital() -> None:
+    rule = TermRule(Glossary([GlossaryEntry("file", ("ფაილი",), ("file",))]).find("a file"), None, language="ka")
+    assert rule.swapped("File.") == "ფაილი."
+
+
 def test_a_forbidden_spelling_makes_no_other_term_case_sensitive() -> None:
     found = Glossary([GlossaryEntry("E-mail", ("E-Mail", "Nachricht"), ("e-mail",))]).find("Send an e-mail")
     rule = TermRule(found, "eine E-Mail")

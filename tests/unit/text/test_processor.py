@@ -191,6 +191,13 @@ def test_sentences_start_with_a_capital_as_they_did(mt: str, pe: str, text: str)
     assert processor.render(mt, written(processor, pe)).text == text
 
 
+@pytest.mark.parametrize(("language", "text"), [("tr", "İçin için! Işık."), ("de", "Için için! Işık.")])
+def test_capitals_that_begin_sentences_follow_the_language(language: str, text: str) -> None:
+    triplets = [Texts("a", "bu ev için", "bu ışık için")] * 5
+    processor = TextProcessor.fit(MOSES.model_copy(update={"tgt_lang": language}), lambda: triplets)
+    assert processor.render("Bu ev.", written(processor, "için için! ışık.")).text == text
+
+
 def test_model_words_are_truecased(processor: TextProcessor) -> None:
     expected = ["das", "Haus", "."] if processor.config.truecase else ["Das", "Haus."]
     assert processor.words("mt", "Das Haus.") == expected

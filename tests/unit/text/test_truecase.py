@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from sacremoses import MosesTruecaser
 
 from postedit.core.errors import ModelFolderError
-from postedit.text.truecase import Truecaser, capitalise, sentence_starts
+from postedit.text.truecase import Truecaser, sentence_starts
+from postedit.text.words import capitalise
 
 SENTENCES = [
     line.split() for line in ["Er sah das Haus .", "Wir sehen das Tor .", "Das iPhone ist neu .", "Ich mag Adobe ."]
@@ -61,6 +62,10 @@ def test_sentence_starts_look_through_openings_but_not_colons() -> None:
     ]
 
 
+def test_sentences_end_at_the_full_stop_of_armenian() -> None:
+    assert sentence_starts(["Սա", "է", "։", "Այն"]) == [True, False, False, True]
+
+
 def test_saved_and_loaded_is_the_same(truecaser: Truecaser, tmp_path: Path) -> None:
     truecaser.save(tmp_path / "t.json")
     assert Truecaser.load(tmp_path / "t.json").truecase(["Das"]) == ["das"]
@@ -75,8 +80,3 @@ def test_damaged_files_are_explained(tmp_path: Path, content: str) -> None:
         Truecaser.load(tmp_path / "t.json")
     with pytest.raises(ModelFolderError, match=r"none\.json: the truecasing model is missing"):
         Truecaser.load(tmp_path / "none.json")
-
-
-def test_letters_whose_capitals_begin_no_words_stay() -> None:
-    words = ("\u10d0\u10ee\u10d0\u10da\u10d8", "ßa", "ŉa", "1a", "", "été", "ǆa")
-    assert list(map(capitalise, words)) == [*words[:5], "Été", "ǅa"]

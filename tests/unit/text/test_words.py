@@ -11,6 +11,7 @@ from postedit.text.words import (
     PlainSplitter,
     Word,
     align,
+    capitalise,
     compared_words,
     splitter,
 )
@@ -141,3 +142,14 @@ def test_texts_in_scripts_with_spaces_are_compared_by_words(line: str) -> None:
     assert compared_words("Öffnen Sie\u00a0打开 Word。") == ["Öffnen", "Sie", "打", "开", "Word。"]
     if not re.search(f"[{UNSPACED}]", line):
         assert compared_words(line) == line.split()
+
+
+def test_letters_whose_capitals_begin_no_words_stay() -> None:
+    words = ("\u10d0\u10ee\u10d0\u10da\u10d8", "ßa", "ŉa", "1a", "", "été", "ǆa")
+    assert list(map(capitalise, words)) == [*words[:5], "Été", "ǅa"]
+
+
+@pytest.mark.parametrize(("language", "capital"), [("tr", "İçin"), ("az-AZ", "İçin"), ("en", "Için"), ("", "Için")])
+def test_the_capital_of_i_has_a_dot_in_turkish(language: str, capital: str) -> None:
+    assert capitalise("için", language) == capital
+    assert capitalise("ışık", language) == "Işık"
