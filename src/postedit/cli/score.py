@@ -15,6 +15,7 @@ from postedit.data.text_paths import located
 if TYPE_CHECKING:
     from postedit.core.saved_arrays import SavedArrays
     from postedit.data.stored_lines import StoredLines
+    from postedit.evaluate.metrics import Tokenize
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 
@@ -97,7 +98,7 @@ def score(
     texts = store_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize)
-    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize == "13a")
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, tokenize)
     if len(test.pe) < MIN_SENTENCES:
         warnings.append(f"{too_few(len(test.pe))} systems: there are no intervals and no p-values")
     twice = sorted({str(path) for path in hypotheses if hypotheses.count(path) > 1})
@@ -159,13 +160,14 @@ _LOOKED_AT: Final = 100_000
 """Number of lines, from the first, that are checked for signs of how a text is tokenised; more would add nothing."""
 
 
-def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
+def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Path, tokenize: "Tokenize") -> list[str]:
     from postedit.evaluate.tokenisation_check import tokenisation_differences, unexpected_tokenisation
 
     reference = texts[pe][:_LOOKED_AT]
-    warnings = unexpected_tokenisation(str(pe), reference, raw=raw)
+    warnings = unexpected_tokenisation(str(pe), reference, tokenize)
     for path in dict.fromkeys(paths):
-        warnings += tokenisation_differences(str(path), texts[path][:_LOOKED_AT], str(pe), reference)
+        spaces = tokenize != "characters"
+        warnings += tokenisation_differences(str(path), texts[path][:_LOOKED_AT], str(pe), reference, spaces=spaces)
     return warnings
 
 

@@ -87,9 +87,11 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=100, help="Resamples of sentences for intervals and p-values.")
 ]
 TokenizeOption = Annotated[
-    Literal["none", "13a"],
+    Literal["none", "13a", "characters"],
     typer.Option(
-        "--tokenize", help="For scores. none: words are separated by spaces; 13a: raw text (TER then normalises it)."
+        "--tokenize",
+        help="For scores. none: words are separated by spaces; 13a: raw text (TER then normalises it); characters: "
+        "text without spaces between words.",
     ),
 ]
 MetricOption = Annotated[Literal["ter", "bleu"], typer.Option("--metric", help="Metric that tuned weights improve.")]

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,10 +30,7 @@ def simulate(
     window: Annotated[
         int, typer.Option(min=1, help="Number of segments for each row of the table and each point of the curve.")
     ] = 500,
-    tokenize: Annotated[
-        Literal["none", "13a", "characters"],
-        typer.Option(help="For scores. none: words are separated by spaces; 13a: raw text; characters: no words."),
-    ] = "none",
+    tokenize: shared.TokenizeOption = "none",
     learn: shared.LearnOption = "auto",
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,

@@ -217,7 +217,7 @@ def _tune_phrases(
     texts: tuple[Path, Path, Path],
     out: Path,
     config: "PhraseTuneConfig",
-    tokenize: Literal["none", "13a"],
+    tokenize: Literal["none", "13a", "characters"],
 ) -> None:
     """Write a phrase-based model with weights tuned on `texts`."""
     from postedit.cli.tables import console, print_scores

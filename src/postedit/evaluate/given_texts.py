@@ -34,18 +34,20 @@ def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]
     return {name: lines_of(name, hyp) for name, hyp in systems.items()}
 
 
-def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]], *, by_character: bool = False) -> None:
     """Check that each named text has as many lines as the post-edits, and that no line is too long to score.
+
+    If texts are scored `by_character`, a line has as many words as characters.
 
     Raises:
         DataError: if there are no lines, their numbers differ, or a line exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
     """
     if not pe:
         raise DataError("nothing to score: the post-edits have no lines")
-    check_lengths(len(pe), {"the post-edits": pe, **texts})
+    check_lengths(len(pe), {"the post-edits": pe, **texts}, by_character=by_character)
 
 
-def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
+def check_lengths(lines: int, texts: Mapping[str, Sequence[str]], *, by_character: bool = False) -> None:
     """Check that each named text has `lines` lines, none of them too long to score; see `check_lines`."""
     for name, text in texts.items():
         if len(text) != lines:
@@ -53,8 +55,11 @@ def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
             raise DataError(f"{name} has {found}, the post-edits have {lines:,}; they must match one to one")
     for name, text in texts.items():
         for number, line in enumerate(text, start=1):
-            if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):
+            if len(line) < MAX_WORDS:
+                continue
+            words = len(line) if by_character else len(line.split())
+            if len(line) > MAX_CHARACTERS or words > MAX_WORDS:
                 raise DataError(
-                    f"{name}, line {number:,}: {len(line.split()):,} words and {len(line):,} characters are too much "
+                    f"{name}, line {number:,}: {words:,} words and {len(line):,} characters are too much "
                     f"to score; divide it into lines of at most {MAX_WORDS:,} words and {MAX_CHARACTERS:,} characters"
                 )

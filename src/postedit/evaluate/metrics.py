@@ -14,13 +14,14 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 
 from postedit.core.errors import DataError
-from postedit.evaluate.ter import count_edits, edit_rate, ter_signature
+from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MetricName = Literal["ter", "bleu"]
-Tokenize = Literal["none", "13a"]
-"""How metrics separate words: at spaces ("none"), or, for running text, by the rules of mteval (for TER: of Tercom)."""
+Tokenize = Literal["none", "13a", "characters"]
+"""How metrics separate words: at spaces ("none"), or, for running text, by the rules of mteval (for TER: of Tercom). In
+scripts without spaces, characters count, and spaces do not."""
 
 _MAX_ORDER: Final = 4  # words in the longest n-grams of BLEU
 
@@ -32,7 +33,24 @@ def check_tokenize(given: object) -> None:
         DataError: if it is not.
     """
     if given not in get_args(Tokenize):
-        raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {given!r}")
+        *others, last = get_args(Tokenize)
+        raise DataError(f"tokenize must be {', '.join(others)} or {last}, not {given!r}")
+
+
+def divided(texts: Sequence[str], tokenize: Tokenize) -> Sequence[str]:
+    """Return texts as TER reads them: with spaces between all characters if these count, else unchanged."""
+    return [" ".join("".join(text.split())) for text in texts] if tokenize == "characters" else texts
+
+
+def edits_of(hypotheses: Sequence[str], references: Sequence[str], tokenize: Tokenize) -> list[EditCount]:
+    """Return the edits of case-sensitive TER for each sentence; see `count_edits`."""
+    texts = (divided(side, tokenize) for side in (hypotheses, references))
+    return count_edits(*texts, normalise=tokenize == "13a")
+
+
+def words_of(texts: Sequence[str], tokenize: Tokenize) -> list[list[str]]:
+    """Return the words of each text as case-sensitive TER compares them."""
+    return split_words(divided(texts, tokenize), normalise=tokenize == "13a")
 
 
 class AdditiveMetric(Protocol):
@@ -72,11 +90,11 @@ class AdditiveTER:
     @property
     def signature(self) -> str:
         """The signature in sacrebleu's format."""
-        return ter_signature(normalise=self.tokenize == "13a")
+        return ter_signature(normalise=self.tokenize == "13a") + ", of characters" * (self.tokenize == "characters")
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,2]."""
-        counts = count_edits(hypotheses, references, normalise=self.tokenize == "13a")
+        counts = edits_of(hypotheses, references, self.tokenize)
         return np.array([(count.edits, count.length) for count in counts], np.float64).reshape(-1, 2)
 
     def loss(self, sums: Floats) -> Floats:
@@ -137,8 +155,8 @@ class AdditiveBLEU:
         return 100.0 - loss
 
     def _metric(self, *, effective_order: bool) -> BLEU:
-        lowercase = self.lowercase
-        return BLEU(tokenize=self.tokenize, force=True, effective_order=effective_order, lowercase=lowercase)
+        name = "char" if self.tokenize == "characters" else self.tokenize
+        return BLEU(tokenize=name, force=True, effective_order=effective_order, lowercase=self.lowercase)
 
 
 @dataclass(frozen=True, slots=True)

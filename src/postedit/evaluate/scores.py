@@ -9,8 +9,8 @@ import numpy as np
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.given_texts import check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize, check_tokenize
-from postedit.evaluate.ter import EditCount, count_edits
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize, check_tokenize, edits_of
+from postedit.evaluate.ter import EditCount
 
 UNEDITED_MT: Final = "unedited MT"
 """The name of the baseline, which returns the machine translation unchanged."""
@@ -71,7 +71,7 @@ class SentenceStatistics:
     @classmethod
     def of(cls, hyp: Sequence[str], pe: Sequence[str], tokenize: Tokenize = "none") -> Self:
         """Return the statistics of the outputs `hyp` against equally many post-edits, at least one."""
-        edits = count_edits(hyp, pe, normalise=tokenize == "13a")
+        edits = edits_of(hyp, pe, tokenize)
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
 
@@ -112,7 +112,8 @@ def score_system(
     name: str, hyp: Sequence[str], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
 ) -> SystemScores:
     """Return the scores of the system `name` with the outputs `hyp`; see `score_systems`."""
-    check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
+    by_character = tokenize == "characters"
+    check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt}, by_character=by_character)
     statistics = SentenceStatistics.of(hyp, pe, tokenize)
     return score_statistics(name, statistics, None if mt is None else changed_sentences(hyp, statistics, pe, mt))
 
@@ -150,8 +151,8 @@ def changed_sentences(
     hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str]
 ) -> ChangedSentences:
     """Return how many outputs `hyp`, which have these statistics, differ from mt, and how many are better or worse."""
-    edits, normalise = statistics.edits, statistics.tokenize == "13a"
+    edits = statistics.edits
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
-    before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], normalise=normalise)
+    before = edits_of([mt[row] for row in changed], [pe[row] for row in changed], statistics.tokenize)
     gains = [old.edits - edits[row].edits for row, old in zip(changed, before, strict=True)]
     return ChangedSentences(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))

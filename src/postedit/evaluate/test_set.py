@@ -13,7 +13,7 @@ from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
 from postedit.evaluate.given_texts import check_lengths, check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import Ints, Tokenize, check_tokenize
+from postedit.evaluate.metrics import Ints, Tokenize, check_tokenize, edits_of, words_of
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
@@ -23,7 +23,6 @@ from postedit.evaluate.scores import (
     scores_of_sums,
 )
 from postedit.evaluate.significance import RESAMPLED, group_of
-from postedit.evaluate.ter import count_edits, split_words
 from postedit.evaluate.word_edits import word_edits
 
 PART: Final = 2000
@@ -67,7 +66,7 @@ class TestSet:
         found = {name: lines_of(name, lines) for name, lines in given.items() if lines is not None or name == "pe"}
         for name, lines in found.items():
             object.__setattr__(self, name, lines)
-        check_lines(found.pop("pe"), found)
+        check_lines(found.pop("pe"), found, by_character=self.tokenize == "characters")
         if len(self.labels) > MAX_GROUPS:
             raise DataError(
                 f"groups has {len(self.labels):,} different labels, and at most {MAX_GROUPS} are possible; give a file "
@@ -120,7 +119,7 @@ def evaluate_systems(
     systems = outputs_of(systems)
     check_names(systems, test.mt)
     named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
-    check_lengths(len(test.pe), systems)
+    check_lengths(len(test.pe), systems, by_character=test.tokenize == "characters")
     tallies = [_Tally.empty(test) for _ in named]
     done, adding = 0 if saved is None else _load(saved, tallies), False
     labels = test.labels
@@ -208,8 +207,7 @@ class _Part:
 
     def _counts(self) -> list[Ints]:
         """Return the counts of each sentence, Int[sentences,WIDTH], for each system."""
-        normalise = self.tokenize == "13a"
-        edited = split_words(self.pe, normalise=normalise) if self.has_mt else []
+        edited = words_of(self.pe, self.tokenize) if self.has_mt else []
         result: list[Ints] = []
         for outputs in self.outputs:
             found = SentenceStatistics.of(outputs, self.pe, self.tokenize)
@@ -221,8 +219,8 @@ class _Part:
             if self.has_mt:
                 mt = self.outputs[0]
                 changed = np.array([one != other for one, other in zip(outputs, mt)])
-                parts.append(EditCounts.of(count_edits(outputs, mt, normalise=normalise)).columns)
-                unedited, written = (split_words(text, normalise=normalise) for text in (mt, outputs))
+                parts.append(EditCounts.of(edits_of(outputs, mt, self.tokenize)).columns)
+                unedited, written = (words_of(text, self.tokenize) for text in (mt, outputs))
                 words = word_edits(unedited, written, edited)
                 parts += [words.made, words.needed, words.right]
             else:

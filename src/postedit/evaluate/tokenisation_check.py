@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from postedit.evaluate.metrics import Tokenize
+
 _PATTERNS: Final = {
     "glued": re.compile(r"[^\W\d_][.,;:!?](?= |$)"),
     "apart": re.compile(r"(?:^| )[.,;:!?](?= |$)"),
@@ -78,12 +80,15 @@ def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
 
 
 def tokenisation_differences(
-    name: str, lines: Sequence[str], reference_name: str, reference: Sequence[str]
+    name: str, lines: Sequence[str], reference_name: str, reference: Sequence[str], *, spaces: bool = True
 ) -> list[str]:
-    """Return a warning for each sign that two texts are tokenised differently, or that only one has an empty line."""
+    """Return a warning for each sign that two texts are tokenised differently, or that only one has an empty line.
+
+    Where `spaces` do not count, texts may have them in different places.
+    """
     here, there = tokenisation_signs(lines), tokenisation_signs(reference)
     found = []
-    if here.form and there.form and here.form != there.form:
+    if spaces and here.form and there.form and here.form != there.form:
         found.append(
             f"{name} seems to be {here.form} and {reference_name} {there.form}: scores are only true if both are "
             "tokenised alike; tokenise or detokenise one of them"
@@ -108,7 +113,7 @@ def tokenisation_differences(
     found += _empty_lines(reference_name, reference, name, lines)
     lengths = here.mean_length / there.mean_length if here.words and there.words else 1.0
     is_long = max(here.words, there.words) >= _MIN_WORDS
-    if not found and is_long and not 1 / _LENGTH_RATIO < lengths < _LENGTH_RATIO:
+    if spaces and not found and is_long and not 1 / _LENGTH_RATIO < lengths < _LENGTH_RATIO:
         found.append(
             f"words have {here.mean_length:.1f} characters on average in {name} and {there.mean_length:.1f} in "
             f"{reference_name}: they do not seem to be tokenised alike (by characters? not at all?), and then scores "
@@ -117,14 +122,20 @@ def tokenisation_differences(
     return found
 
 
-def unexpected_tokenisation(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
-    """Return a warning if a text is not as the scores expect it: running text if `raw`, tokenised text otherwise."""
+def unexpected_tokenisation(name: str, lines: Sequence[str], tokenize: Tokenize) -> list[str]:
+    """Return a warning if a text is not as the scores expect it: tokenised, or for "13a" running text."""
     found = tokenisation_signs(lines)
-    form = found.form
+    form, raw = found.form, tokenize == "13a"
+    if tokenize == "characters":
+        return (
+            []
+            if 2 * found.unspaced > found.characters
+            else [f"{name} seems to be in a script with spaces between words: leave out --tokenize characters"]
+        )
     if found.unsegmented:
         return [
             f"{name} has no spaces between words: whole sentences count as words, and a changed character as a changed "
-            "sentence; tokenise outputs and post-edits alike, into words or characters"
+            "sentence; score --tokenize characters, or tokenise outputs and post-edits alike"
         ]
     if raw and form == "tokenised":
         return [f"{name} seems to be tokenised: leave out --tokenize 13a, which is for running text"]

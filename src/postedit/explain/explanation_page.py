@@ -5,24 +5,21 @@ The page holds the sentences as JSON. Its script shows them page by page, and in
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
 import numpy as np
 
 from postedit.evaluate.analyses import verdict
-from postedit.evaluate.metrics import AdditiveTER
+from postedit.evaluate.metrics import AdditiveTER, Tokenize, edits_of
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
-from postedit.evaluate.ter import EditCount, count_edits, ter_signature
 from postedit.evaluate.tokenisation_check import tokenisation_signs
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, data_element, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reasons import Reason, edit_reasons, style_corrections
-from postedit.text.words import splitter
 
 _LEAST: Final = 0.01  # runners-up that are less probable are left out, which keeps the page small
 
@@ -44,11 +41,13 @@ def explanation_page(
         corrections: how often each (old, new) pair was corrected in the training data; see `count_corrections`.
     """
     known = [one for one in sentences if one is not None]
-    count = _EditCounter.of([one.pe for one in known if one.pe is not None])
+    tokenize = _tokenize([one.pe for one in known if one.pe is not None])
     if verdicts is None:
-        verdicts = [_verdict(known, count)]
+        verdicts = [_verdict(known, tokenize)]
     data = [
-        _sentence(line, one, corrections or {}, count) for line, one in enumerate(sentences, start=1) if one is not None
+        _sentence(line, one, corrections or {}, tokenize)
+        for line, one in enumerate(sentences, start=1)
+        if one is not None
     ]
     body = [
         *(f'<p class="conclusion">{escape(verdict)}</p>' for verdict in verdicts),
@@ -60,36 +59,15 @@ def explanation_page(
     return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
 
 
-@dataclass(frozen=True, slots=True)
-class _EditCounter:
-    """A counter of word edits, with words separated as the post-edits are written.
-
-    These are tokens between spaces, words of running text, or characters of text without spaces.
-    """
-
-    is_running: bool
-    is_unspaced: bool
-
-    @classmethod
-    def of(cls, pe: Sequence[str]) -> "_EditCounter":
-        """Return the counter for texts that are written like the post-edits `pe`."""
-        signs = tokenisation_signs(pe)
-        return cls(signs.form == "running text" and not signs.unsegmented, signs.unsegmented)
-
-    @property
-    def signature(self) -> str:
-        """The signature of TER."""
-        return ter_signature(normalise=self.is_running) + ", of characters" * self.is_unspaced
-
-    def __call__(self, texts: Sequence[str], pe: Sequence[str]) -> list[EditCount]:
-        """Return the number of edits that turn each text into its post-edit."""
-        if self.is_unspaced:
-            words = splitter("characters", "").words
-            texts, pe = ([" ".join(words(one)) for one in side] for side in (texts, pe))
-        return count_edits(texts, pe, normalise=self.is_running)
+def _tokenize(pe: Sequence[str]) -> Tokenize:
+    """Return how words are separated in post-edits, so that edits are counted as the texts are written."""
+    signs = tokenisation_signs(pe)
+    if signs.unsegmented:
+        return "characters"
+    return "13a" if signs.form == "running text" else "none"
 
 
-def _verdict(sentences: Sequence[ExplainedSentence], count: _EditCounter) -> str:
+def _verdict(sentences: Sequence[ExplainedSentence], tokenize: Tokenize) -> str:
     """Return a sentence that says whether the outputs are better than mt, judged by those post-edits that are known."""
     changed = sum(bool(one.edits) for one in sentences)
     made = f"The model changed {changed:,} of {len(sentences):,} sentences"
@@ -97,16 +75,18 @@ def _verdict(sentences: Sequence[ExplainedSentence], count: _EditCounter) -> str
     if not judged:
         return f"{made}; whether they became better only post-edits can tell (option --pe)."
     pe = [one.pe or "" for one in judged]
-    before, after = (count(texts, pe) for texts in ([one.mt for one in judged], [one.output for one in judged]))
+    sides = [one.mt for one in judged], [one.output for one in judged]
+    before, after = (edits_of(texts, pe, tokenize) for texts in sides)
     sums = [np.array([(one.edits, one.length) for one in counts], np.float64) for counts in (after, before)]
-    found = compare(sums, AdditiveTER().loss).comparisons[0]
+    metric = AdditiveTER(tokenize)
+    found = compare(sums, metric.loss).comparisons[0]
     values = (found.difference, found.interval.low, found.interval.high, found.randomisation)
     better, worse = (int((sign * (sums[1] - sums[0])[:, 0] > 0).sum()) for sign in (1, -1))
-    return f"{verdict('The output', UNEDITED_MT, values, len(judged), better, worse)} {count.signature}"
+    return f"{verdict('The output', UNEDITED_MT, values, len(judged), better, worse)} {metric.signature}"
 
 
 def _sentence(
-    line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int], count: _EditCounter
+    line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int], tokenize: Tokenize
 ) -> dict[str, Any]:
     words = sentence.named_words()
     texts = {"src": sentence.src, "mt": sentence.mt}
@@ -114,7 +94,7 @@ def _sentence(
         "line": line,
         **texts,
         "pe": sentence.pe,
-        "left": _edits_left(count, sentence.pe, sentence.mt, sentence.output),
+        "left": _edits_left(tokenize, sentence.pe, sentence.mt, sentence.output),
         "inputs": [
             {
                 "stream": side,
@@ -142,8 +122,8 @@ def _sentence(
     }
 
 
-def _edits_left(count: _EditCounter, pe: str | None, *texts: str) -> list[int] | None:
-    return None if pe is None else [one.edits for one in count(texts, [pe] * len(texts))]
+def _edits_left(tokenize: Tokenize, pe: str | None, *texts: str) -> list[int] | None:
+    return None if pe is None else [one.edits for one in edits_of(texts, [pe] * len(texts), tokenize)]
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:

@@ -8,15 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
+from postedit.evaluate.metrics import AdditiveTER, Tokenize, edits_of, words_of
 from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_at
-from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
-
-Tokenize = Literal["none", "13a", "characters"]
-"""How texts are divided for scoring: at spaces; by the rules of Tercom; into characters, for scripts without spaces."""
+from postedit.evaluate.ter import EditCount, edit_rate
 
 _FROZEN_LINES: Final = 500
 """Number of segments that the editor that does not learn edits together."""
@@ -198,24 +196,16 @@ def simulate(
         [_system(name, texts, stream, tokenize) for name, texts in outputs.items()],
         learning,
         editing,
-        ter_signature(normalise=tokenize == "13a") + (", of characters" if tokenize == "characters" else ""),
+        AdditiveTER(tokenize).signature,
     )
 
 
 def _system(name: str, outputs: Sequence[str], stream: Sequence[StreamSegment], tokenize: Tokenize) -> SimulatedSystem:
-    mt, pe, out = (
-        [_divided(text, tokenize) for text in texts]
-        for texts in ([one.mt for one in stream], [one.pe for one in stream], outputs)
-    )
-    normalise = tokenize == "13a"
-    counts = count_edits(out, pe, normalise=normalise)
-    words = [split_words(texts, normalise=normalise) for texts in (mt, pe, out)]
+    mt, pe = [one.mt for one in stream], [one.pe for one in stream]
+    counts = edits_of(outputs, pe, tokenize)
+    words = [words_of(texts, tokenize) for texts in (mt, pe, outputs)]
     changed = sum(output != one.mt for output, one in zip(outputs, stream, strict=True))
     return SimulatedSystem(name, counts, changed, repeated_errors(*words))
-
-
-def _divided(text: str, tokenize: Tokenize) -> str:
-    return " ".join("".join(text.split())) if tokenize == "characters" else text
 
 
 def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> RepeatedErrors:

@@ -191,7 +191,10 @@ class ScoreRequest(ApiModel):
     hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
     pe: list[Text] = Field(min_length=1, description="post-edits by people", examples=[[_PE]])
     mt: list[Text] | None = Field(None, description="machine translations, which are scored beside", examples=[[_MT]])
-    tokenize: Literal["none", "13a"] = Field("none", description="none: words are separated by spaces; 13a: raw text")
+    tokenize: Literal["none", "13a", "characters"] = Field(
+        "none",
+        description="none: words are separated by spaces; 13a: raw text; characters: text without spaces between words",
+    )
 
 
 class SystemScore(BaseModel):

@@ -56,6 +56,21 @@ def test_raw_text(run: Any, files: Path) -> None:
     assert "norm:yes" in out
 
 
+def test_text_without_spaces(run: Any, files: Path) -> None:
+    texts = {"mt": "กรุณาเลือกไฟลของคุณ", "good": "กรุณาเลือกไฟล์ของคุณ", "pe": "กรุณาเลือก ไฟล์ของคุณ"}
+    for name, text in texts.items():
+        (files / name).write_text(f"{text}\n" * 10)
+    score = ("score", files / "good", "--pe", files / "pe", "--mt", files / "mt")
+    assert "score --tokenize characters" in run(*score).stderr
+    result = run(*score, "--tokenize", "characters")
+    assert "warning" not in result.stderr
+    assert "version:2.6.0, of characters" in result.stdout
+    assert "tok:char" in result.stdout
+    rows = {line.split()[0]: line.split() for line in result.stdout.partition("TER: ")[0].splitlines() if line.strip()}
+    assert rows["unedited"][2] == "5.00"  # 1 of 20 characters
+    assert rows[str(files / "good")][1] == "0.00"
+
+
 def test_json(run: Any, files: Path) -> None:
     out = files / "scores.json"
     assert run("score", files / "bad", "--pe", files / "pe", "--mt", files / "mt", "--json", out).exit_code == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.ter import TER
 
-from postedit.evaluate.metrics import COSTS, AdditiveBLEU, additive_metric, bleu_costs, ter_costs
+from postedit.evaluate.metrics import COSTS, AdditiveBLEU, AdditiveTER, additive_metric, bleu_costs, ter_costs
 from postedit.evaluate.scores import score_system
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d", "Haus", "."]), max_size=9).map(" ".join)
@@ -25,7 +25,7 @@ def test_bleu_of_any_corpus_equals_sacrebleu(corpus: list[tuple[str, str]]) -> N
 
 
 @pytest.mark.parametrize("name", ["ter", "bleu"])
-@pytest.mark.parametrize("tokenize", ["none", "13a"])
+@pytest.mark.parametrize("tokenize", ["none", "13a", "characters"])
 def test_scores_and_signatures_equal_those_of_score_system(name: str, tokenize: str) -> None:
     hyp = ["das Haus ist alt.", "es geht, oder nicht ?", "", "ein kleines Haus steht da ."]
     ref = ["das Haus ist neu.", "es geht oder nicht?", "so", "ein Haus steht da drüben ."]
@@ -34,6 +34,17 @@ def test_scores_and_signatures_equal_those_of_score_system(name: str, tokenize: 
     found = metric.score(float(metric.loss(metric.statistics(hyp, ref).sum(0))))
     assert found == pytest.approx({"ter": table.ter, "bleu": table.bleu}[name])
     assert metric.signature == table.signatures[{"ter": "TER", "bleu": "BLEU"}[name]]
+
+
+def test_characters_count_where_there_are_no_words() -> None:
+    hyp, ref = ["我们在 那里保存文件。", "ข้าวผัด"], ["我们 在这里保存文件。", "ข้าวต้ม"]
+    apart = [[" ".join(text.replace(" ", "")) for text in side] for side in (hyp, ref)]
+    ter, bleu = AdditiveTER("characters"), AdditiveBLEU("characters")
+    assert ter.statistics(hyp, ref).tolist() == AdditiveTER().statistics(*apart).tolist() == [[1, 10], [3, 7]]
+    assert ter.signature == f"{AdditiveTER().signature}, of characters"
+    expected = BLEU(tokenize="char", force=True).corpus_score(hyp, [ref]).score
+    assert bleu.score(float(bleu.loss(bleu.statistics(hyp, ref).sum(0)))) == pytest.approx(expected)
+    assert "tok:char|" in bleu.signature
 
 
 @pytest.mark.parametrize("name", ["ter", "bleu"])

@@ -35,7 +35,7 @@ def test_without_mt_there_is_neither_baseline_nor_count() -> None:
         ("ab", ["a", "b"], {}, "model is a list of segments, not a single string"),
         (["a", "b"], "ab", {}, "pe is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of model is not text but None"),
-        (["a"], ["a"], {"tokenize": "intl"}, "tokenize must be none or 13a, not 'intl'"),
+        (["a"], ["a"], {"tokenize": "intl"}, "tokenize must be none, 13a or characters, not 'intl'"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(hyp: Any, pe: Any, options: Any, message: str) -> None:

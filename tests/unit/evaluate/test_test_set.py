@@ -117,7 +117,7 @@ def test_groups_of_sentences_are_as_uncertain_as_sentences(monkeypatch: pytest.M
         ({"pe": "abc"}, {}, "pe is a list of segments, not a single string"),
         ({"pe": None}, {}, "pe is a list of segments, not None"),
         ({"pe": ["a"], "mt": "a"}, {}, "mt is a list of segments, not a single string"),
-        ({"pe": ["a"], "tokenize": "zh"}, {}, "tokenize must be none or 13a, not 'zh'"),
+        ({"pe": ["a"], "tokenize": "zh"}, {}, "tokenize must be none, 13a or characters, not 'zh'"),
         ({"pe": ["a", "b", "c"]}, {"x": "abc"}, "x is a list of segments, not a single string"),
         ({"pe": ["a"]}, [["a"]], "systems must be lists of outputs by name"),
     ],

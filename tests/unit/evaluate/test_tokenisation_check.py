@@ -1,5 +1,6 @@
 import pytest
 
+from postedit.evaluate.metrics import Tokenize
 from postedit.evaluate.tokenisation_check import tokenisation_differences, tokenisation_signs, unexpected_tokenisation
 
 RUNNING = ["He came, he saw.", "Is it? Yes, it is!"] * 5
@@ -54,12 +55,12 @@ def test_line_ends_of_the_reference_are_reported() -> None:
 
 
 def test_tokenize_option_must_fit_the_text() -> None:
-    assert "leave out --tokenize 13a" in unexpected_tokenisation("pe", TOKENISED, raw=True)[0]
-    assert "--tokenize 13a counts" in unexpected_tokenisation("pe", RUNNING, raw=False)[0]
+    assert "leave out --tokenize 13a" in unexpected_tokenisation("pe", TOKENISED, "13a")[0]
+    assert "--tokenize 13a counts" in unexpected_tokenisation("pe", RUNNING, "none")[0]
     assert (
-        unexpected_tokenisation("pe", TOKENISED, raw=False)
-        == unexpected_tokenisation("pe", RUNNING, raw=True)
-        == unexpected_tokenisation("pe", ["a"], raw=True)
+        unexpected_tokenisation("pe", TOKENISED, "none")
+        == unexpected_tokenisation("pe", RUNNING, "13a")
+        == unexpected_tokenisation("pe", ["a"], "13a")
         == []
     )
 
@@ -78,13 +79,22 @@ def test_empty_lines_of_either_side_are_reported() -> None:
 @pytest.mark.parametrize(
     "line", ["我们在那里保存了所有重要的文件。", "ファイルを保存してから閉じてください。", "เราบันทึกไฟล์ไว้ที่นั่นทั้งหมด"]
 )
-@pytest.mark.parametrize("raw", [True, False])
-def test_text_without_spaces_is_unexpected(line: str, raw: bool) -> None:
-    (found,) = unexpected_tokenisation("pe", [line] * 10, raw=raw)
+@pytest.mark.parametrize("tokenize", ["none", "13a"])
+def test_text_without_spaces_is_unexpected(line: str, tokenize: Tokenize) -> None:
+    (found,) = unexpected_tokenisation("pe", [line] * 10, tokenize)
     assert "no spaces between words" in found
+    assert "score --tokenize characters" in found
+    assert unexpected_tokenisation("pe", [line] * 10, "characters") == []
     assert tokenisation_differences("hyp", [line] * 10, "pe", [line] * 10) == []  # said once
 
 
 @pytest.mark.parametrize("line", ["我们 在 那里 保存 了 文件 。", "เรา บันทึก ไฟล์ ไว้ ที่ นั่น", "Donaudampfschifffahrt 公司"])
 def test_segmented_text_is_expected(line: str) -> None:
-    assert unexpected_tokenisation("pe", [line] * 10, raw=False) == []
+    assert unexpected_tokenisation("pe", [line] * 10, "none") == []
+
+
+def test_characters_are_counted_only_in_scripts_without_spaces() -> None:
+    assert "leave out --tokenize characters" in unexpected_tokenisation("pe", RUNNING, "characters")[0]
+    spaced, joined = ["我们 在 那里 保存 了 文件 。"] * 20, ["我们在那里保存了文件。"] * 20
+    assert tokenisation_differences("hyp", spaced, "pe", joined)
+    assert tokenisation_differences("hyp", spaced, "pe", joined, spaces=False) == []
