@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
-from postedit.text.languages import known_languages, language_identifier
+from postedit.text.languages import SCRIPTS, known_languages, language_identifier
 from postedit.text.words import JOINERS, MARKS
 
 _SHORT: Final = 4  # most characters of an mt that is too short for similarity to mean anything
@@ -56,20 +56,7 @@ _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068
 
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
 
-_SCRIPTS: Final = {
-    **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be"), "CYRILLIC"),
-    **dict.fromkeys(("hi", "mr", "ne"), "DEVANAGARI"),
-    **dict.fromkeys(("ar", "fa", "ur"), "ARABIC"),
-    **dict.fromkeys(("zh", "ja"), "CJK"),
-    "el": "GREEK",
-    "he": "HEBREW",
-    "ko": "HANGUL",
-    "si": "SINHALA",
-    "th": "THAI",
-}
-"""Scripts of languages that are not written in Latin letters."""
-
-_SPACELESS: Final = ("CJK", "THAI")
+_SPACELESS: Final = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words."""
 
 
@@ -278,7 +265,12 @@ def _ends_text(letter: str) -> bool:
 def _is_other_language(mt: str, text: str, target: str) -> bool:
     target = base_language(target)
     script = _script(text)
-    if script is not None and script != _script_of(target) and _share(mt, script) < 0.2 and _letters(mt) >= _SHORT:
+    if (
+        script is not None
+        and script not in SCRIPTS.get(target, ())
+        and _share(mt, script) < 0.2
+        and _letters(mt) >= _SHORT
+    ):
         return True
     if _letters(text) < _LETTERS:
         return False
@@ -287,11 +279,6 @@ def _is_other_language(mt: str, text: str, target: str) -> bool:
         return False
     before, sure_before = _language(mt)
     return language != before and (sure_before >= _SURE or (bool(target) and target in known_languages()))
-
-
-def _script_of(target: str) -> str | None:
-    """Return the script of a language with a two-letter code; None if it is not known."""
-    return _SCRIPTS.get(target, "LATIN" if len(target) == 2 else None)
 
 
 def _script(text: str) -> str | None:

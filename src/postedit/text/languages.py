@@ -1,4 +1,4 @@
-"""Identify the language of texts."""
+"""Identify the language of texts, and know the scripts of languages."""
 
 from collections.abc import Collection, Sequence
 from copy import copy
@@ -7,6 +7,37 @@ from typing import Any, Final
 
 SAMPLE: Final = 100
 """Number of segments by which a language is identified: far more than needed, in about a second."""
+
+_BY_SCRIPT: Final = {
+    "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
+    "oc pl pt qu ro rw sk sl sq sv sw tl tr vi wa xh zu",
+    "CYRILLIC": "be bg kk ky mk mn ru uk",
+    "GREEK": "el",
+    "ARABIC": "ar fa ps ug ur",
+    "HEBREW": "he yi",
+    "DEVANAGARI": "hi mr ne sa",
+    "BENGALI": "as bn",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "ORIYA": "or",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "SINHALA": "si",
+    "THAI": "th",
+    "LAO": "lo",
+    "KHMER": "km",
+    "MYANMAR": "my",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+    "ETHIOPIC": "am ti",
+    "HANGUL": "ko",
+    "CJK HIRAGANA KATAKANA": "ja",
+    "CJK": "zh",
+}
+SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _BY_SCRIPT.items() for code in codes.split()}
+"""By language, the first words of the Unicode names of its letters. Languages with several scripts are left out."""
 
 
 def ranked_languages(texts: Sequence[str]) -> list[tuple[str, float]]:

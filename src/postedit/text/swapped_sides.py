@@ -7,7 +7,7 @@ from typing import Final
 
 from postedit.text.config import TextConfig
 from postedit.text.language_tags import base_language
-from postedit.text.languages import known_languages, language_identifier
+from postedit.text.languages import SCRIPTS, known_languages, language_identifier
 from postedit.text.processor import TextProcessor
 
 _SAMPLE: Final = 100  # segments that are examined: far more than language identification needs, in about a second
@@ -17,37 +17,6 @@ _CLEAR: Final = 20.0
 
 _FEWER_TOKENS: Final = 0.8
 """The sides seem swapped if exchanging them reduces the number of tokens to less than this fraction."""
-
-_LANGUAGES: Final = {
-    "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
-    "oc pl pt qu ro rw sk sl sq sv sw tl tr vi wa xh zu",
-    "CYRILLIC": "be bg kk ky mk mn ru uk",
-    "GREEK": "el",
-    "ARABIC": "ar fa ps ug ur",
-    "HEBREW": "he yi",
-    "DEVANAGARI": "hi mr ne sa",
-    "BENGALI": "as bn",
-    "GUJARATI": "gu",
-    "GURMUKHI": "pa",
-    "ORIYA": "or",
-    "TAMIL": "ta",
-    "TELUGU": "te",
-    "KANNADA": "kn",
-    "MALAYALAM": "ml",
-    "SINHALA": "si",
-    "THAI": "th",
-    "LAO": "lo",
-    "KHMER": "km",
-    "MYANMAR": "my",
-    "GEORGIAN": "ka",
-    "ARMENIAN": "hy",
-    "ETHIOPIC": "am ti",
-    "HANGUL": "ko",
-    "CJK HIRAGANA KATAKANA": "ja",
-    "CJK": "zh",
-}
-_SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _LANGUAGES.items() for code in codes.split()}
-"""By language, the first words of the Unicode names of its letters. Languages with several scripts are left out."""
 
 
 def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
@@ -62,7 +31,7 @@ def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]
 
 
 def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    of_src, of_tgt = (_SCRIPTS.get(language, frozenset()) for language in _languages(config))
+    of_src, of_tgt = (SCRIPTS.get(language, frozenset()) for language in _languages(config))
     # Japanese shares letters with Chinese; language identification decides between these.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 

@@ -235,6 +235,35 @@ def test_translations_of_what_mt_left_in_the_source_language_may_pass() -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("ka", "სახლი დღეს წითელი და ძალიან დიდია ."),
+        ("hy", "Տունն այսօր կարմիր է և շատ մեծ :"),
+        ("km", "ផ្ទះនេះមានពណ៌ក្រហម ហើយធំណាស់នៅថ្ងៃនេះ។"),
+        ("am", "ቤቱ ዛሬ ቀይ እና በጣም ትልቅ ነው ።"),
+    ],
+)
+def test_answers_in_the_script_of_the_target_language_may_pass(target: str, text: str) -> None:
+    question = Question("The house is red and very big .", "The house is red and very big .")
+    assert fault_of(question, text, target=target, least_kept=0.0) is None
+    assert fault_of(question, text, target="de", least_kept=0.0) == "language"
+
+
+def test_serbian_answers_keep_the_script_of_mt() -> None:
+    question = Question("The house is red and very big .", "Kuća je crvena a veoma velika .")
+    assert fault_of(question, "Kuća je crvena i veoma velika .", target="sr-Latn") is None
+    assert fault_of(question, "Кућа је црвена и веома велика .", target="sr-Latn", least_kept=0.0) == "language"
+
+
+@pytest.mark.parametrize(
+    ("mt", "text"),
+    [("เปิดไฟล์นี้เดี๋ยวนี้เลย", "เปิดไฟล์นี้"), ("បើកឯកសារនេះឥឡូវនេះ", "បើកឯកសារ"), ("ဖိုင်ကိုဖွင့်ပါဖွင့်", "ဖိုင်ကိုဖွင့်")],
+)
+def test_no_answer_breaks_off_in_a_word_where_words_have_no_spaces(mt: str, text: str) -> None:
+    assert fault_of(Question("Open it", mt), text, least_kept=0.0) is None
+
+
+@pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("Der Baum ist grün .", "misplaced"),

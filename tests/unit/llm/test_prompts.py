@@ -100,7 +100,8 @@ class TestPrompts:
     def test_a_region_or_script_is_named_beside_the_language(self) -> None:
         for languages, named in (
             (("EN", "zh-TW"), "from English to Chinese (zh-TW)"),
-            (("pt_BR", "sr-Latn"), "from Portuguese (pt_BR) to sr-Latn"),
+            (("pt_BR", "sr-Latn"), "from Portuguese (pt_BR) to Serbian (sr-Latn)"),
+            (("fa", "gd-GB"), "from Persian to gd-GB"),
         ):
             assert named in Prompt.load("minimal", languages).messages(["x"])[0]["content"]
 
