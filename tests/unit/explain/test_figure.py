@@ -59,6 +59,15 @@ def test_characters_without_a_font_are_named() -> None:
     assert missing_characters(["a 𓀀 b"]) in (set(), {"𓀀"})
 
 
+@pytest.mark.parametrize("script", ["Khmer", "Lao", "Myanmar", "Ethiopic", "Georgian", "Tamil"])
+def test_installed_fonts_of_many_scripts_are_searched(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = ["DejaVu Sans", "Comic Neue", f"Noto Sans {script}"]
+    monkeypatch.setattr("matplotlib.font_manager.get_font_names", lambda: installed)
+    svg = attention_figure(sentence().words, "1")["svg"].decode()
+    assert f"'DejaVu Sans', 'Noto Sans {script}'" in svg
+    assert "Comic" not in svg
+
+
 @pytest.mark.parametrize("text", ["猫が 寝て いる", "a 𓀀 b"])
 def test_messages_of_matplotlib_do_not_reach_the_user(text: str, recwarn: pytest.WarningsRecorder, caplog: Any) -> None:
     attention_figure(sentence(src=text).words, text)
