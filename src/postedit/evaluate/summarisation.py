@@ -14,6 +14,7 @@ import numpy as np
 from postedit.evaluate.metrics import Floats
 from postedit.evaluate.table import percentage
 from postedit.evaluate.ter import split_words
+from postedit.text.words import STOPS
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
@@ -26,7 +27,7 @@ ROUGE: Final = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum")
 unites, for each sentence of the reference, its longest common subsequences with all sentences of the output."""
 
 _KINDS: Final = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?!$)|(?<=[。！？])(?![。！？」』”’）])\s*(?!$)")
+_SENTENCE_END: Final = re.compile(rf"(?<=[.!?{STOPS}])\s+(?!$)|(?<=[。！？])(?![。！？」』”’）])\s*(?!$)")
 _SHORTEST_STEMMED: Final = 4  # letters: shorter words are left as they are, as rouge-score does
 
 

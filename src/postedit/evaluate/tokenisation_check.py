@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from postedit.evaluate.metrics import Tokenize
+from postedit.text.words import MARKS, PAUSES, STOPS
 
+_PUNCTUATION: Final = f"[.,;:!?{STOPS}{PAUSES}]"
 _PATTERNS: Final = {
-    "glued": re.compile(r"[^\W\d_][.,;:!?](?= |$)"),
-    "apart": re.compile(r"(?:^| )[.,;:!?](?= |$)"),
+    "glued": re.compile(rf"(?:[^\W\d_]|[{MARKS}]){_PUNCTUATION}(?= |$)"),
+    "apart": re.compile(rf"(?:^| ){_PUNCTUATION}(?= |$)"),
     "escaped": re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);"),
     "subwords": re.compile(r"@@ |(?:^| )▁|##\w"),
     "unspaced": re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"),

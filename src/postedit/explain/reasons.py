@@ -20,6 +20,7 @@ from postedit.core.edit_reasons import CitedWord, EditReason, SourceReason, reas
 from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reason_texts import reason_text
+from postedit.text.words import PAUSES, STOPS
 
 COVERED: Final = 0.5  # least share of the weight of a text that the cited words hold
 MIN_LOSS: Final = 0.3
@@ -38,7 +39,7 @@ _OUTSTANDING_RATIO: Final = 2.0
 _MIN_CORRECTIONS: Final = 5  # fewest equal corrections in the training data that count as a style
 
 
-_STOPS: Final = frozenset(" .,;:!?…。，、；：！？．؟،۔।")
+_STOPS: Final = frozenset(f" .,;:!?…。，、；：！？．{STOPS}{PAUSES}")
 """Marks that divide sentences. No word explains them, whereas a word may explain quotation marks."""
 
 

@@ -24,7 +24,7 @@ from typing import Final, Generic, TypeVar
 from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
-from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER, capitalise, dots_capital_i
+from postedit.text.words import SPACED_WORD, STOPS, UNSPACED_CHARACTER, capitalise, dots_capital_i
 
 _INVISIBLE: Final = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069"  # text direction, and where lines may end
 _TOKEN: Final = re.compile(  # including the voicing marks of Kana
@@ -45,7 +45,7 @@ _CHANGED: Final = {
 """By language, words at the end of a text that change before a vowel ("le écran" becomes "l'écran")."""
 
 _ELIDED_BEFORE: Final = re.compile(r"\w['’]$")
-_SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?…:]\W*\s)[\W\d_]*\Z")  # what may stand before the first word
+_SENTENCE_START: Final = re.compile(rf"(?:^|\n|[.!?…:{STOPS}]\W*\s)[\W\d_]*\Z")  # what may stand before the first word
 _NEAR: Final = 20  # characters before a term that are searched for the word before it
 
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from postedit.core.files import atomic_write, load_json
 from postedit.text.vocabulary import explain_damage
-from postedit.text.words import capitalise
+from postedit.text.words import STOPS, capitalise
 
 # Unlike in Moses, without the colon, after which truecasing would turn German nouns into verbs.
-_SENTENCE_END: Final = frozenset(".!?։")  # the last is that of Armenian
+_SENTENCE_END: Final = frozenset(f".!?{STOPS}")
 _OPENING: Final = frozenset("([\"'„“‘«»¿¡")
 
 

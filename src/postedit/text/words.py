@@ -40,6 +40,10 @@ MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicod
 JOINERS: Final = "\u200c\u200d"
 """Zero-width non-joiner and joiner, which belong to a word that goes on after them, as in Persian and Nepali."""
 
+STOPS: Final = "؟۔।॥։።፧។៕။"
+PAUSES: Final = "،؛՝፣፤၊"
+"""Marks that end and that divide sentences in Arabic, Urdu, Hindi, Armenian, Amharic, Khmer and Burmese."""
+
 _LETTER: Final = rf"[^\W{UNSPACED}]"
 SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}|[{MARKS}]))*"
 """A regular expression for a run of letters (with marks and joiners) and digits in scripts with spaces."""

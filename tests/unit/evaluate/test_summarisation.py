@@ -51,6 +51,8 @@ def test_novel_and_repeated_sentences_and_the_first_three() -> None:
 
 
 def test_sentences_without_spaces_between_them() -> None:
+    assert sentences("کتاب یہاں ہے۔ کیا؟ ہاں") == ["کتاب یہاں ہے۔", "کیا؟", "ہاں"]
+    assert lead("ቤት ነው። ቤት ነው። ቤት ነው። ቤት ነው።") == "ቤት ነው። ቤት ነው። ቤት ነው።"
     assert sentences("今天下雨。你来吗？！ 来！") == ["今天下雨。", "你来吗？！", "来！"]
     assert sentences("他说：“走吧。”我走了。") == ["他说：“走吧。”我走了。"]
     assert lead("一。二。三。四。") == "一。二。三。"

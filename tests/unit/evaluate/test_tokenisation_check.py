@@ -13,6 +13,14 @@ def test_forms() -> None:
     assert tokenisation_signs(["no sign of it"] * 9).form is None
 
 
+@pytest.mark.parametrize(
+    ("word", "mark"), [("کتاب", "۔"), ("كتاب", "،"), ("किताबें", "।"), ("ቤት", "።"), ("տուն", "։"), ("စာ", "။")]
+)
+def test_forms_of_other_scripts(word: str, mark: str) -> None:
+    assert tokenisation_signs([f"{word} {word}{mark}"] * 9).form == "running text"
+    assert tokenisation_signs([f"{word} {word} {mark}"] * 9).form == "tokenised"
+
+
 def test_differing_tokenisation_is_reported() -> None:
     (found,) = tokenisation_differences("hyp", RUNNING, "pe", TOKENISED)
     assert "hyp seems to be running text and pe tokenised" in found

@@ -98,8 +98,11 @@ def test_a_citation_stands_out_if_its_words_matter_much(losses: list[float], sta
 
 
 @pytest.mark.parametrize(("losses", "stands_out"), [([0.1, 0.0, 2.0, 0.0], False), ([0.0, 0.0, 0.0, 2.0], True)])
-def test_a_full_stop_is_explained_by_punctuation_or_not_at_all(losses: list[float], stands_out: bool) -> None:
-    one = sentence(src="meet at noon .", mt="ok .", output="ok 。", losses=np.array([losses] * 3))
+@pytest.mark.parametrize("stop", ["。", "۔", "։", "።", "။"])
+def test_a_full_stop_is_explained_by_punctuation_or_not_at_all(
+    stop: str, losses: list[float], stands_out: bool
+) -> None:
+    one = sentence(src="meet at noon .", mt="ok .", output=f"ok {stop}", losses=np.array([losses] * 3))
     one = replace(one, edits=(Edit("replace", (3, 4), (3, 4)),), confidences=(0.9,))
     (reason,) = edit_reasons(1, one)
     assert reason.src is not None

@@ -95,6 +95,12 @@ def test_a_term_written_at_the_start_of_a_sentence_has_a_capital() -> None:
     assert rule.swapped("An E-Mail") == "An e-mail"
 
 
+def test_sentences_begin_after_the_full_stop_of_armenian() -> None:
+    rule = TermRule(Glossary([GlossaryEntry("file", ("նիշք",), ("Ֆայլ",))]).find("a file"), None)
+    assert rule.swapped("Այո։ Ֆայլ։") == "Այո։ Նիշք։"
+    assert rule.swapped("Այո Ֆայլ։") == "Այո նիշք։"
+
+
 def test_capitals_of_turkish_terms_have_their_own_dots() -> None:
     found = Glossary([GlossaryEntry("light", ("ışık",), ("ikon",)), GlossaryEntry("box", ("iz",), ("kutu",))]).find(
         "The light of the box"
