@@ -53,6 +53,21 @@ _NO_SPACE: Final = re.compile(rf" (?=[{MARKS}{_EMOJI_PARTS}{JOINERS}،؛؟۔।�
 """Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
 and of the punctuation of Arabic and Devanagari, and the detokeniser writes spaces between them and their word."""
 
+_WHOLE: Final = {
+    **dict.fromkeys(
+        ("tr", "az", "crh"),
+        r"(?:%?\d+(?:[.,]\d+)*|\w+)(?:['’]\w+)+|%\d+(?:[.,]\d+)*",  # 12,5'i and PDF’yi, %50
+    ),
+    **dict.fromkeys(("uk", "be", "uz"), r"\w+(?:['’ʼʻ‘]\w+)+"),
+    **dict.fromkeys(("he", "yi"), r"[א-ת]+(?:['׳״][א-ת]+|־\w+|\"[א-ת](?![א-ת]))+"),
+}
+"""By language, words with a mark within at which Moses would divide them, and write spaces when it joins them."""
+
+_TIGHT_QUOTES: Final = frozenset(["ar", "be", "bg", "el", "fa", "hy", "ka", "ru", "uk", "ur"])
+"""Languages that quote «thus», where Moses writes « thus » as in French."""
+
+_MOST_WHOLE: Final = 999  # in a line, for which sacremoses has placeholders
+
 _FLAG: Final = re.compile("([\U0001f1e6-\U0001f1ff]) ([\U0001f1e6-\U0001f1ff])")  # the two letters of a country
 
 _SPACED: Final = re.compile(SPACED_WORD)
@@ -103,12 +118,18 @@ class MosesSplitter:
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
         language = base_language(language)
+        self._whole = _WHOLE.get(language)
+        self._has_tight_quotes = language in _TIGHT_QUOTES
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 
     def words(self, line: str) -> list[str]:
         """Return the Moses tokens of `line`."""
-        tokens: list[str] = self._tokenizer.tokenize(line, escape=False)
+        pattern = self._whole
+        is_kept = pattern is not None and 0 < sum(1 for _ in re.finditer(pattern, line)) <= _MOST_WHOLE
+        tokens: list[str] = self._tokenizer.tokenize(
+            line, escape=False, protected_patterns=[pattern] if is_kept else None
+        )
         return tokens
 
     def spans(self, line: str) -> list[Word] | None:
@@ -124,6 +145,8 @@ class MosesSplitter:
     def join(self, words: Sequence[str]) -> str:
         """Return the words detokenised."""
         text: str = self._detokenizer.detokenize(list(words), unescape=False)
+        if self._has_tight_quotes:
+            text = text.replace("« ", "«").replace(" »", "»")
         return text if text.isascii() else _FLAG.sub(r"\1\2", _NO_SPACE.sub("", text))
 
 

@@ -153,3 +153,25 @@ def test_letters_whose_capitals_begin_no_words_stay() -> None:
 def test_the_capital_of_i_has_a_dot_in_turkish(language: str, capital: str) -> None:
     assert capitalise("için", language) == capital
     assert capitalise("ışık", language) == "Işık"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("tr", "Türkiye'nin %50'si, 12,5'e 'böldü' ve %3,5.", "Türkiye'nin %50'si , 12,5'e ' böldü ' ve %3,5 ."),
+        ("uk-UA", "Об'єкт п’ять (комп'ютер) 'так'.", "Об'єкт п’ять ( комп'ютер ) ' так ' ."),
+        ("fa", "گفت: «بله»، رفت.", "گفت : « بله » ، رفت ."),
+        ("ru", "Файл «а» (б).", "Файл « а » ( б ) ."),
+        ("uz", "O'zbekiston, o‘zbek!", "O'zbekiston , o‘zbek !"),
+        ("he", 'ד"ר מצה"ל, צה״ל צ׳ק אי־אפשר ב־iPhone!', 'ד"ר מצה"ל , צה״ל צ׳ק אי־אפשר ב־iPhone !'),
+    ],
+)
+def test_marks_of_a_language_stay_as_it_writes_them(language: str, text: str, words: str) -> None:
+    splitter = MosesSplitter(language)
+    assert splitter.words(text) == words.split()
+    assert splitter.join(words.split()) == text
+
+
+def test_lines_with_too_many_marks_within_words_are_divided_too() -> None:
+    words = MosesSplitter("tr").words("PDF'yi " * 1500)
+    assert "".join(words) == "PDF'yi" * 1500
