@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import is_normalized
 
 from postedit.evaluate.metrics import Tokenize
 from postedit.text.words import MARKS, PAUSES, STOPS
@@ -49,6 +50,7 @@ class TokenisationSigns:
     capitals: int  # upper-case letters
     returns: int  # lines that end with a carriage return
     unspaced: int  # letters of scripts that have no spaces
+    uncomposed: int  # lines that are not in Unicode's composed form (NFC)
 
     @property
     def unsegmented(self) -> bool:
@@ -78,6 +80,7 @@ def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
         characters=sum(len("".join(line.split())) for line in lines),
         capitals=sum(sum(map(str.isupper, line)) for line in lines),
         returns=sum(line.endswith("\r") for line in lines),
+        uncomposed=sum(not is_normalized("NFC", line) for line in lines),
     )
 
 
@@ -107,6 +110,12 @@ def tokenisation_differences(
         found.append(
             f"{with_returns} has Windows line ends, which {without} has not: all lines count as changed; save it with "
             "Unix line ends (LF)"
+        )
+    if max(here.uncomposed, there.uncomposed) >= _MIN_COUNT and not min(here.uncomposed, there.uncomposed):
+        first, other = (name, reference_name) if here.uncomposed else (reference_name, name)
+        found.append(
+            f"{first} encodes letters and their marks apart (not in Unicode's form NFC), and {other} does not: equal "
+            "words count as different; convert it to NFC"
         )
     rates = [signs.capitals / max(1, signs.characters) for signs in (here, there)]
     if there.capitals >= _MIN_COUNT and here.words and rates[0] < _CAPITALS * rates[1]:

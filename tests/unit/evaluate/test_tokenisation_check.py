@@ -1,3 +1,5 @@
+from unicodedata import normalize
+
 import pytest
 
 from postedit.evaluate.metrics import Tokenize
@@ -55,6 +57,15 @@ def test_line_ends_and_case_are_reported(lines: list[str], said: str) -> None:
     (found,) = tokenisation_differences("hyp", lines * 9, "pe", reference * 9)
     assert said in found
     assert tokenisation_differences("hyp", lines, "pe", lines) == []
+
+
+def test_marks_that_are_encoded_differently_are_reported() -> None:
+    composed, apart = ["Tiếng Việt"] * 9, [normalize("NFD", "Tiếng Việt")] * 9
+    (found,) = tokenisation_differences("hyp", apart, "pe", composed)
+    assert found.startswith("hyp encodes letters and their marks apart")
+    (found,) = tokenisation_differences("hyp", composed, "pe", apart)
+    assert found.startswith("pe encodes letters and their marks apart")
+    assert tokenisation_differences("hyp", apart, "pe", apart) == []
 
 
 def test_line_ends_of_the_reference_are_reported() -> None:
