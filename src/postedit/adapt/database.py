@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unicodedata import normalize
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -218,9 +219,9 @@ def _open_sqlite(path: Path) -> sql.Engine:
 def _prepare_sqlite(connection: Any, _: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
-    # SQLite's own `lower` knows only ASCII letters, but a search for ä must find Ä.
+    # SQLite's own `lower` knows only ASCII letters, but a search for ä must find Ä, however its mark is encoded.
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 
 def _lower(text: Any) -> Any:
-    return text.lower() if isinstance(text, str) else text
+    return normalize("NFC", text.lower()) if isinstance(text, str) else text

@@ -154,6 +154,7 @@ def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
     assert numbers(filter="low") == []
     assert numbers(q="HOUSE") == [1, 2, 3]
     assert numbers(q="äPFEL") == [6]
+    assert numbers(q="A\u0308pfel") == [6]
     assert numbers(q="%") == [6]
     assert numbers(q="_") == []
     assert numbers(q="strauch") == numbers(q="strauch", **{"from": "target"}) == [4]
