@@ -32,7 +32,9 @@ def download(model: str, patterns: Sequence[str]) -> Path:
             "name, or log in (hf auth login) if it is private"
         ) from None
     except _ERRORS as error:
-        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
+        raise ModelFolderError(
+            f"{model}: no such folder, and the hub does not provide it: {_first_line(error)}"
+        ) from None
 
 
 def upload(folder: Path, repository: str, *, private: bool) -> str:

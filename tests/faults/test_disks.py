@@ -14,7 +14,7 @@ from test_kills import EVERY, finish
 
 REASONS = {  # a full disk first
     errno.ENOSPC: "the disk is full",
-    errno.EIO: "the disk or its connection fails",
+    errno.EIO: "the disk, or the connection to it, has failed",
     errno.EROFS: "read-only",
     errno.ESTALE: "the file server",
 }

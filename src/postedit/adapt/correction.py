@@ -1,4 +1,4 @@
-"""What a post-editor did with a segment."""
+"""Corrections of segments, and decisions of post-editors on proposed edits."""
 
 import json
 from collections.abc import Sequence

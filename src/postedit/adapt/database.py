@@ -32,7 +32,7 @@ _OF_POSTGRESQL: Final = {
 _LONGEST_STATEMENT: Final = "SET statement_timeout = '10min'"
 _LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
 
-_OTHER: Final = "is a file of another program, no memory of corrections; name another one"
+_OTHER: Final = "is a file of another program, not a memory of corrections; name another one"
 _DAMAGED: Final = "is a database that is damaged, or was cut short; restore a copy of it, or name another one"
 _SQLITE: Final = b"SQLite format 3"  # the first bytes of SQLite files
 

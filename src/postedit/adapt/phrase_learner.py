@@ -70,8 +70,9 @@ class PhraseLearner:
     contradictory corrections is the latest.
 
     How far corrections are trusted is measured: before a correction is learnt, the edits that earlier ones propose are
-    compared with it. A logistic regression of whether they are right on their gains then gives a constant that is added
-    to the weight of "doubt", so that those edits are proposed that are more probably right than wrong.
+    compared with it. A logistic regression, which predicts from their gains whether they are right, then gives a
+    constant that is added to the weight of "doubt", so that those edits are proposed that are more probably right than
+    wrong.
 
     Args:
         editor: editor that learns; its model changes.

@@ -56,7 +56,7 @@ def assess(
         Literal["auto", "none", "moses", "characters"],
         typer.Option(
             help="How texts are divided into words. none: at spaces; moses: running text; characters: scripts without "
-            "spaces; auto: by what they look like."
+            "spaces; auto: detected from the texts."
         ),
     ] = "auto",
     words: Annotated[
@@ -80,9 +80,7 @@ def assess(
     ] = 0.0,
     least_share: Annotated[
         float,
-        typer.Option(
-            rich_help_panel=_WORK, help="Share of the edits that an editor must spare to be worth the trouble."
-        ),
+        typer.Option(rich_help_panel=_WORK, help="Share of the edits that an editor must spare to be worthwhile."),
     ] = 0.02,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="The answer, charts and all tables in one HTML file.")
@@ -94,7 +92,7 @@ def assess(
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,
 ) -> None:
-    """Assess whether post-editing by machine is worth it, from 100 to 500 triplets of a customer.
+    """Assess whether automatic post-editing is worth it, from 100 to 500 triplets of a customer.
 
     Show what the errors are, what each available editor would gain (with an interval), what more triplets would gain,
     and how much this saves and costs. The answer can be no.
@@ -130,7 +128,7 @@ def assess(
     if json_out is not None:
         shared.write_text(json_out, json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
     if html is not None:
-        shared.write_text(html, assessment_page(f"Is post-editing by machine worth it? {Path(triplets).name}", found))
+        shared.write_text(html, assessment_page(f"Is automatic post-editing worth it? {Path(triplets).name}", found))
     answer, _, reason = found.recommendation
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
     for warning in found.warnings:

@@ -191,7 +191,7 @@ def extract(
     resume: shared.ResumeOption = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of processes, which read a file at a time; one if not given."),
+        typer.Option(min=1, help="Number of processes, each of which reads one file at a time; one if not given."),
     ] = None,
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,

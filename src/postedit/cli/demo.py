@@ -113,7 +113,7 @@ def show_help_texts(pair: str, screen: "Console") -> None:
 
     model = next((one for one in models_of(pair) if one.is_here), None)
     if model is None:
-        screen.print(f"\nNot shown: {pair}, which `postedit models fetch {pair}` gets", soft_wrap=True)
+        screen.print(f"\nNot shown: {pair}; `postedit models fetch {pair}` fetches its model", soft_wrap=True)
         return
     target = model.pair[1]
     src, mt = (list(read_lines(EXAMPLES / "help" / f"{target}.{side}")) for side in ("src", "mt"))
@@ -121,7 +121,7 @@ def show_help_texts(pair: str, screen: "Console") -> None:
     texts = f"{model.texts[0].upper()}{model.texts[1:]}"
     screen.print(
         f"\n{texts}: the model has learnt from {model.triplets:,} segments and what translators made of them.\n"
-        "It has not seen these sentences. They were written for this demo, translations too, with faults that\n"
+        "It has not seen these sentences. They and their translations were written for this demo, with errors that\n"
         "machines often make. In brackets: how sure the model is of each edit.",
         soft_wrap=True,
     )
@@ -197,7 +197,7 @@ def rules_note(scores: Sequence["SystemScores"]) -> list[str]:
         return []
     return [
         f"{RULES.capitalize()}, Chinese commas and final full stops for Latin ones, do better than this model: TER "
-        f"{ter[RULES]:.2f} against {ter[NAME]:.2f}. The model learnt them from examples, and hardly more."
+        f"{ter[RULES]:.2f} against {ter[NAME]:.2f}. The model learnt them from examples, and little else."
     ]
 
 

@@ -94,9 +94,10 @@ def edit(
     devices: Annotated[
         str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")
     ] = None,
-    engine: Annotated[shared.Engine, _speed(hidden=True, help="local, or ray.")] = "local",
+    engine: Annotated[shared.Engine, _speed(hidden=True, help="Where to work: local, or ray.")] = "local",
     address: Annotated[
-        str | None, _speed(metavar="HOST:PORT", envvar="RAY_ADDRESS", hidden=True, help="Of the Ray cluster.")
+        str | None,
+        _speed(metavar="HOST:PORT", envvar="RAY_ADDRESS", hidden=True, help="Address of the Ray cluster."),
     ] = None,
 ) -> None:
     """Correct machine translations, line by line or in translation files (XLIFF, TMX, PO).
@@ -105,8 +106,8 @@ def edit(
 
     postedit edit MODEL project.xliff --out corrected.xliff
 
-    --engine ray edits in a Ray cluster (it needs the extra `ray` of postedit), which is at --address HOST:PORT or else
-    is started on this machine.
+    --engine ray edits in a Ray cluster (pip install 'postedit[ray]'): the one at --address HOST:PORT or, without an
+    address, one that is started on this machine.
 
     Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output
     again until it no longer changes, in at most N passes in all; --force FILE scores the outputs of another system
@@ -145,7 +146,7 @@ def edit(
     form = "jsonl" if force else form
     places = worker_devices(None if engine == "ray" else workers, devices)
     if engine == "ray" and devices is not None:
-        raise DataError("--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out")
+        raise DataError("--devices is for this machine; Ray assigns GPUs to its workers: leave out --devices")
     executor = shared.executor_of(engine, address, workers, len(places), multithreaded=True, on_gpus=True)
     if spec.endpoint is not None and executor != IN_THIS_PROCESS:
         raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")

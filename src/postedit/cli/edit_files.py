@@ -42,10 +42,10 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
         if is_far(name) and path.suffix.lower() in SUFFIXES:
             raise DataError(f"{name}: translation files are read from this machine only; copy it here first")
         if plain_name(name) != name and Path(plain_name(name)).suffix.lower() in SUFFIXES:
-            raise DataError(f"{name}: translation files are not read compressed; unpack it, and give the file in it")
+            raise DataError(f"{name}: compressed translation files are not read; unpack it, and give the file in it")
         is_folder = path.is_dir() and not _is_model(path)
         if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.rglob("*")):
-            raise DataError(f"give --out: the folder of the copies of the files in {path}")
+            raise DataError(f"give --out: a folder for the copies of the files in {path}")
         if path.suffix.lower() in SUFFIXES or _shows_translations(path) or (folders and is_folder):
             if not path.exists():
                 raise DataError(f"{path}: there is no such file")
@@ -74,8 +74,8 @@ def _advice_on(package: Path) -> str:
     except (BadZipFile, NotImplementedError, ValueError):
         return "that cannot be read; save it again"
     if found := sorted(suffixes & SUFFIXES):
-        return f"with {' and '.join(found)} files; unpack it, and give these"
-    return "without translation files, and no model; export its text as XLIFF, TMX or PO"
+        return f"with {' and '.join(found)} files; unpack it, and give those files"
+    return "without translation files, and not a model; export its text as XLIFF, TMX or PO"
 
 
 def _is_model(folder: Path) -> bool:
@@ -101,10 +101,10 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
     """
     out = command.out
     if out is None:
-        raise DataError(f"give --out: the copy of {inputs[0]} with other targets, or the folder of several copies")
+        raise DataError(f"give --out: a file for the corrected copy of {inputs[0]}, or a folder for several copies")
     if is_stream(out) and (command.resume or command.form == "jsonl"):
         option = "--resume" if command.resume else "--format jsonl"
-        raise DataError(f"--out {out} is a stream, beside which nothing can be kept; leave out {option}")
+        raise DataError(f"--out {out} is a stream, and no other file can be kept beside it; leave out {option}")
     command.check_options()
     from postedit.cli.tables import console
     from postedit.jobs import corrected_files, translation_files

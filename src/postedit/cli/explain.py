@@ -26,7 +26,7 @@ def explain(
     src: Annotated[Path | None, typer.Option(help="Source lines.")] = None,
     mt: Annotated[Path | None, typer.Option(help="Their machine translations, line by line.")] = None,
     pe: Annotated[
-        Path | None, typer.Option(help="Post-edits by people: adds tables by whether mt was right where it was edited.")
+        Path | None, typer.Option(help="Human post-edits: adds tables by whether the edited words of mt were right.")
     ] = None,
     src_text: Annotated[str | None, typer.Option(metavar="TEXT", help="One source, in place of --src.")] = None,
     mt_text: Annotated[str | None, typer.Option(metavar="TEXT", help="Its machine translation.")] = None,
@@ -35,14 +35,15 @@ def explain(
         Path | None, typer.Option(metavar="FOLDER", help="Attention and copying as NUMBER.png and NUMBER.svg.")
     ] = None,
     lines: Annotated[
-        str | None, typer.Option(metavar="N,N-N...", help="Lines to draw, from 1; the first ten if not given.")
+        str | None, typer.Option(metavar="N,N-N...", help="Lines to draw, counted from 1; the first ten if not given.")
     ] = None,
     edits: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Each edit with confidence and evidence, a JSON record a line.")
+        Path | None,
+        typer.Option(metavar="OUT", help="Each edit with confidence and evidence, one JSON record per line."),
     ] = None,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="All evidence of each sentence, a JSON record a line, written as it is made."),
+        typer.Option(metavar="OUT", help="All evidence, one JSON record per sentence, written as soon as it is known."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue after the sentences that an unfinished run left for --evidence.")
@@ -50,7 +51,9 @@ def explain(
     src_links: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Alignment of src and output (Pharaoh format), from attention.")
     ] = None,
-    mt_links: Annotated[Path | None, typer.Option(metavar="OUT", help="Alignment of mt and output, likewise.")] = None,
+    mt_links: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Alignment of mt and output, from attention.")
+    ] = None,
     tags: Annotated[
         Path | None, typer.Option(metavar="OUT", help="OK or BAD for each gap and word of mt, from the model's edits.")
     ] = None,

@@ -84,14 +84,14 @@ def gate(
     if len(dev.src) < ENOUGH_LINES:
         few = "line is" if len(dev.src) == 1 else "lines are"
         shared.warn(
-            f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, above all of one that "
+            f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, especially if the model "
             f"changes few lines; {ENOUGH_LINES} or more are better"
         )
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)
     if is_stream(out):
-        raise OutputError(f"{out}: is a stream, beside which nothing can be kept; give a file")
+        raise OutputError(f"{out}: is a stream, and no other file can be kept beside it; give a file")
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
@@ -129,7 +129,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
 
     rule = found.rule
     if rule.threshold is None:
-        where = "the lines to learn from, no choice of edits was better than unedited MT, so that none was tested"
+        where = "the lines to learn from, no choice of edits was better than unedited MT, so none was tested"
         if found.tested:
             where = f"{found.lines:,} lines, no choice of edits was better than unedited MT with a confidence of "
             where += f"{confidence:.1%}"
@@ -141,9 +141,9 @@ def _report(found: "Calibrated", confidence: float) -> str:
         )
     error = f"expected calibration error {expected_calibration_error(found.forecasts):.3f}"
     if not is_learnt(rule):
-        error = "too few changes for better or for worse to learn from, so that all have the same probability"
+        error = "too few changes for better or for worse to learn from, so all have the same probability"
     return (
-        f"{passes}\nOn the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, "
+        f"{passes}\nOn the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved per line, "
         f"{found.ungated:+.3f} without gate; {error}\n"
         "This holds for text like that of the development set, if no model was trained on it or selected by it"
     )

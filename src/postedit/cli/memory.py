@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from postedit.adapt.correction_memory import CorrectionMemory, Entry, ProjectSummary
 
-memory = typer.Typer(no_args_is_help=True, help="Keep corrections, which models learn from.")
+memory = typer.Typer(no_args_is_help=True, help="Keep corrections that models learn from.")
 
 MemoryArgument = Annotated[
     str,

@@ -70,7 +70,7 @@ def list_models(
 
     table = new_table(["pair", "model", "texts", "measured gain", "licence of data", "size", "where"], ["size"])
     for model in known_models() if pair is None else models_of(pair):
-        where = str(model.folder) if model.is_here else f"`postedit models fetch {model.name}` gets it"
+        where = str(model.folder) if model.is_here else f"`postedit models fetch {model.name}` fetches it"
         size = sum(file.stat().st_size for file in model.folder.rglob("*") if file.is_file()) or model.bytes
         row = ["-".join(model.pair), model.name, model.texts, str(model.gain), model.licence, f"{size / 1e6:.1f} MB"]
         table.add_row(*row, "comes with postedit" if model.file is None else where)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def rerank(
     ctx: typer.Context,
     lists: Annotated[
-        Path, typer.Argument(metavar="NBEST.jsonl", help="From `postedit edit --format jsonl --n-best N`.")
+        Path, typer.Argument(metavar="NBEST.jsonl", help="N-best lists from `postedit edit --format jsonl --n-best N`.")
     ],
     features: Annotated[
         list[Path] | None,
-        typer.Option(metavar="TSV", help="Columns of further features: a line of names, then one for each output."),
+        typer.Option(metavar="TSV", help="Columns of further features: a line of names, then a line for each output."),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(metavar="TOML", help="File with a section \\[weights]: a number for each feature.")
@@ -31,12 +31,12 @@ def rerank(
     tune: Annotated[
         Path | None, typer.Option(metavar="TOML", help="Find the weights, with --pe, and write them here.")
     ] = None,
-    pe: Annotated[Path | None, typer.Option(help="Post-edits by people, to tune on.")] = None,
+    pe: Annotated[Path | None, typer.Option(help="Human post-edits, to tune on.")] = None,
     metric: shared.MetricOption = "ter",
     method: shared.MethodOption = "mert",
     seed: shared.SeedOption = 1,
     tokenize: shared.TokenizeOption = "none",
-    out: Annotated[Path | None, typer.Option(help="Output; stdout if not given, nothing if tuning.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output; if not given, stdout, or nothing when tuning.")] = None,
     form: Annotated[
         OutputFormat, typer.Option("--format", help="text: the best output; jsonl: lists in their new order.")
     ] = "text",

@@ -108,8 +108,8 @@ class CommandOptions(Config):
     search: dict[str, Any] = Field({}, description="search options")
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
     files: FilesConfig = Field(FilesConfig(), description="how translation files are edited")
-    hints: TagFiles = Field(TagFiles(), description="what a language model trained here is shown of errors")
-    llm: LlmOptions = Field(LlmOptions(), description="how a language model behind an endpoint is asked")
+    hints: TagFiles = Field(TagFiles(), description="errors of mt shown to a language model trained here")
+    llm: LlmOptions = Field(LlmOptions(), description="options of a language model behind an endpoint")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
     @property

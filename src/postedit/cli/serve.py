@@ -20,7 +20,7 @@ def serve(
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings (serve.toml), for servers of several people.")
+        Path | None, typer.Option(metavar="FILE", help="Settings file (serve.toml), for a server with several users.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 if not given.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 8080 if not given, 0: any free one.")] = None,
@@ -31,14 +31,14 @@ def serve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Make an administrator, or give one a new password, and exit. The password is that of the variable "
-            "POSTEDIT_ADMIN_PASSWORD; if this is not set, it is asked for.",
+            help="Make an administrator, or give one a new password, and exit. The password comes from the variable "
+            "POSTEDIT_ADMIN_PASSWORD; if this is not set, the command asks for it.",
         ),
     ] = None,
 ) -> None:
     """Serve models over HTTP, with a workbench for post-editors.
 
-    As long as it listens on this machine alone, which is the default, nobody has to sign in. Ctrl-C stops it once all
+    By default, the service listens on this machine only, and nobody has to sign in. Ctrl-C stops it once all accepted
     requests are answered.
     """
     from postedit.core.processes import signals_held

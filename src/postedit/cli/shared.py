@@ -40,8 +40,8 @@ def _checked_languages(given: str) -> str:
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as en-de, is "
-    "the model of postedit for it (`postedit models list`). If none is given, the model that comes with postedit."
+    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as en-de, "
+    "names postedit's model for it (`postedit models list`). Without MODEL, the one that comes with postedit is used."
 )
 ModelsArgument = Annotated[
     list[str] | None,

@@ -125,7 +125,7 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
             (*columns(["TER"], 2), *columns(["changed", "repeated errors", "left"]), *columns(["left %"], 1)),
             tuple(rows),
             "Repeated errors of mt had been corrected in an earlier segment; those that are left have to be corrected "
-            f"again. Learning took {1000 * learning['median']:.1f} ms a segment (median; 99 %: "
+            f"again. Learning took {1000 * learning['median']:.1f} ms per segment (median; 99 %: "
             f"{1000 * learning['99 %']:.1f} ms), editing {1000 * editing['median']:.1f} ms.",
         ),
         Table(
@@ -133,8 +133,8 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
             ("before in the stream",),
             (*columns(["repeated errors"]), *columns([f"left %, {name}" for name in names[1:]], 1)),
             tuple(histories),
-            "What had been done with the words of the error, in all segments before that have them. Words that were "
-            "mostly left as they are, or changed in another way, give no reason to expect the same correction.",
+            "What post-editors had done with the words of the error in all earlier segments that have them. If the "
+            "words were mostly left as they are, or changed in another way, the same correction cannot be expected.",
         ),
     ]
 

@@ -210,7 +210,7 @@ def reason_of(error: Exception) -> str:
         errno.EROFS: "the file system is read-only; choose another place",
         errno.EEXIST: "there is a file of this name; remove it, or choose another name",
         errno.ENOTDIR: "a part of the path is a file, not a folder",
-        errno.EIO: "the disk or its connection fails; check both, and run again",
+        errno.EIO: "the disk, or the connection to it, has failed; check both, and run again",
         errno.ESTALE: "the file server has lost it; connect the shared folder again",
     }
     if not isinstance(error, OSError):

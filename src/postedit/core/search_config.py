@@ -72,10 +72,12 @@ class SearchConfig(Config):
     max_extra: int = Field(
         10, ge=1, le=1_000_000, description="tokens that an output may have beyond max_ratio times those of mt"
     )
-    max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
+    max_input: int = Field(
+        512, ge=1, description="maximum number of tokens; a segment with a longer side is returned unedited"
+    )
     cut_input: bool = Field(
         False,
-        description="a longer side is cut to its first max_input tokens instead; for tasks such as summaries, where mt "
+        description="cut a longer side to its first max_input tokens instead; for tasks such as summaries, where mt "
         "is a text to read; needs mt_candidate = false",
     )
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")

@@ -115,7 +115,7 @@ def _transfer(
     unused = {names[0]: tuple(tensor.shape) for names, tensor in named_tensors(other).items() if not used & set(names)}
     transfer = Transfer(tuple(tensors), unused)
     if not any(tensor.taken != "nothing" and len(tensor.shape) > 1 for tensor in tensors):
-        raise RecipeError(f"no matrix of it has the same name and shape as one of this model\n{transfer}")
+        raise RecipeError(f"none of its matrices has the same name and shape as one of this model\n{transfer}")
     return transfer
 
 

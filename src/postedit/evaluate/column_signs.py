@@ -1,4 +1,4 @@
-"""Signs that the columns of triplets are swapped, shifted, or not what they are taken for."""
+"""Signs that the columns of triplets are swapped, shifted, or otherwise wrong."""
 
 from collections import Counter
 from collections.abc import Sequence

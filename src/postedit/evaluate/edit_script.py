@@ -1,4 +1,4 @@
-"""Shortest edit scripts of words. Most texts have several of the same length; it is defined here which one is taken."""
+"""Shortest edit scripts of words. Most texts have several of the same length; this module defines which one is used."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

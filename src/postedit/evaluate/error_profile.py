@@ -1,4 +1,4 @@
-"""What post-editors correct: the kinds of errors, how many of them are repeated, and which ones concern terms."""
+"""Profile of the errors that post-editors correct: their kinds, how many are repeated, and which ones concern terms."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Whether automatic post-editing pays for a customer: what editors gain, what that saves, and the recommendation."""
+"""Recommend whether a customer should use automatic post-editing, from what editors gain and what that saves."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

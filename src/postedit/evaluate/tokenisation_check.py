@@ -95,7 +95,7 @@ def tokenisation_differences(
     found = []
     if spaces and here.form and there.form and here.form != there.form:
         found.append(
-            f"{name} seems to be {here.form} and {reference_name} {there.form}: scores are only true if both are "
+            f"{name} seems to be {here.form} and {reference_name} {there.form}: scores are valid only if both are "
             "tokenised alike; tokenise or detokenise one of them"
         )
     if here.escaped >= _MIN_COUNT and not there.escaped:
@@ -108,7 +108,7 @@ def tokenisation_differences(
     if bool(here.returns) != bool(there.returns):
         with_returns, without = (name, reference_name) if here.returns else (reference_name, name)
         found.append(
-            f"{with_returns} has Windows line ends, which {without} has not: all lines count as changed; save it with "
+            f"{with_returns} has Windows line ends, and {without} has not: all lines count as changed; save it with "
             "Unix line ends (LF)"
         )
     if max(here.uncomposed, there.uncomposed) >= _MIN_COUNT and not min(here.uncomposed, there.uncomposed):
@@ -127,8 +127,8 @@ def tokenisation_differences(
     if spaces and not found and is_long and not 1 / _LENGTH_RATIO < lengths < _LENGTH_RATIO:
         found.append(
             f"words have {here.mean_length:.1f} characters on average in {name} and {there.mean_length:.1f} in "
-            f"{reference_name}: they do not seem to be tokenised alike (by characters? not at all?), and then scores "
-            "are not true"
+            f"{reference_name}: they do not seem to be tokenised alike (by characters? not at all?), which would make "
+            "scores invalid"
         )
     return found
 

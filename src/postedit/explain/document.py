@@ -1,4 +1,4 @@
-"""What all pages share: one HTML file that needs no network or server and permits no scripts but its own."""
+"""The frame that all pages share: one HTML file that needs no network or server and permits no scripts but its own."""
 
 import hashlib
 import json

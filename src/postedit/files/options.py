@@ -56,19 +56,22 @@ class FilesConfig(Config):
     origins: tuple[OriginName, ...] = Field(
         ("unknown", "machine", "fuzzy", "memory"),
         strict=False,
-        description="origins of targets that are edited, as machine,fuzzy; unknown: the file does not say; or human",
+        description="origins of targets that are edited, such as machine,fuzzy; also human; unknown: the file "
+        "does not say",
     )
     states: tuple[StateName, ...] = Field(
         ("unknown", "initial", "translated"),
         strict=False,
-        description="states of targets that are edited, as initial,translated; or reviewed, final",
+        description="states of targets that are edited, such as initial,translated; also reviewed, final",
     )
     min_match: float = Field(0.0, ge=0, description="lowest score of a match that is edited, in percent")
     max_match: float | None = Field(
         None, ge=0, description="highest score of a match that is edited, in percent; above 100 for matches in context"
     )
-    languages: str = Field("", description="source and target to edit of TMX, such as en:de; the model's if empty")
-    check_languages: bool = Field(True, description="refuse files of other languages than the model's")
+    languages: str = Field(
+        "", description="source and target language to edit in TMX files, such as en:de; the model's if empty"
+    )
+    check_languages: bool = Field(True, description="refuse files in other languages than the model's")
     translate: bool = Field(False, description="translate units without a target, if the model can")
     keep_former: bool = Field(True, description="keep the former target beside the new one")
     notes: bool = Field(False, description="write the edits and their confidence into a note for translators")

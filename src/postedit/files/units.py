@@ -68,7 +68,8 @@ class Unit:
         former_origin: origin of the target before a person edited it; None if the file does not say.
         languages: source and target language; empty if not known.
         can_have_target: whether a target can be added; False if the file does not say in which language.
-        max_length: most characters of the target; None if the file sets no limit, or one for several units together.
+        max_length: maximum number of characters of the target; None if the file sets no limit, or one for several units
+            together.
         room: room for the target, or for the targets of several units; None if the file sets no limit.
         slot: place where the format writes a target; for use by the format only.
     """

@@ -1,1 +1,1 @@
-"""Long work with models: training runs, drafts, gates, explanations of whole files."""
+"""Long-running work with models: training runs, drafts, gates, explanations of whole files."""

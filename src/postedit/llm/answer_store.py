@@ -1,8 +1,8 @@
 """Answers and the ledger of requests, in one SQLite file: paid answers are kept and never requested again.
 
-A row of the ledger is written before its request is sent, with the most that the request can cost. It is completed when
-the answer has arrived, in one transaction with the outcome for each segment. So after any interruption, the answers
-that arrived are known, and the cost of those that did not is bounded.
+A row of the ledger is written before its request is sent, with the highest cost that the request can have. It is
+completed when the answer has arrived, in one transaction with the outcome for each segment. So after any interruption,
+the answers that arrived are known, and the cost of those that did not is bounded.
 """
 
 import json

@@ -168,7 +168,7 @@ class ChatClient:
             attempt += 1
         self._failed_in_a_row += 1
         if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
-            raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
+            raise EndpointError(f"{self._spec.config.address}: the last requests failed repeatedly: {fault}")
         raise NoReplyError
 
     def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
@@ -178,8 +178,8 @@ class ChatClient:
     def _check_structure(self, reason: str) -> None:
         if self._spec.config.structure == "json-schema" and "response_format" in self._dialect.left_out:
             raise EndpointRefusedError(
-                f"{self._spec.config.address} ({self._spec.model}): does not hold answers to a JSON schema, which "
-                f'llm.structure = "json-schema" insists on: set it to auto, or ask another server{reason}'
+                f"{self._spec.config.address} ({self._spec.model}): does not enforce a JSON schema for answers, "
+                f'which llm.structure = "json-schema" requires: set it to auto, or ask another server{reason}'
             )
 
     def _body(self, ask: Ask, *, has_system: bool = True) -> dict[str, Any]:

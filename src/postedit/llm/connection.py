@@ -25,7 +25,7 @@ def check_client(config: LlmConfig) -> None:
     key = key_of(config.key_variable)
     if key and is_open_to_listeners(config.address):
         raise DataError(
-            f"{config.address}: anybody on the way could read ${config.key_variable}; use https, or unset the key"
+            f"{config.address}: ${config.key_variable} would be sent unencrypted; use https, or unset the key"
         )
     open_client(config, key)  # a client connects only when it sends its first request
 

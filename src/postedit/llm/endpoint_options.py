@@ -44,7 +44,7 @@ class LlmOptions(Config):
         "minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
     )
     languages: str = Field("", description='source and target, such as "en:de"; empty: the prompt names no languages')
-    segments: int = Field(8, ge=1, le=100, description="most segments in a request")
+    segments: int = Field(8, ge=1, le=100, description="maximum number of segments in a request")
     temperature: float = Field(0.0, ge=0, le=2, description="sampling temperature; must be above 0 if llm.samples > 1")
     seed: int = Field(1, ge=0, description="seed of sampling, for servers that accept one")
     structure: Structure = Field(
@@ -69,7 +69,7 @@ class LlmOptions(Config):
     context_tokens: int = Field(
         1000,
         ge=0,
-        description="limit of the tokens of examples and terms in a request (about); drops the least similar",
+        description="approximate limit of the tokens of examples and terms in a request; the least similar are dropped",
     )
 
     samples: int = Field(1, ge=1, le=64, description="answers sampled for a segment; one is chosen")
@@ -86,8 +86,10 @@ class LlmOptions(Config):
     tagged: str = Field("", description="file of the lines of mt that llm.tags describes")
 
     concurrency: int = Field(8, ge=1, le=1000, description="maximum number of concurrent requests")
-    requests_per_minute: int = Field(0, ge=0, description="most requests per minute; 0: no limit")
-    tokens_per_minute: int = Field(0, ge=0, description="most tokens per minute, of prompts and answers; 0: no limit")
+    requests_per_minute: int = Field(0, ge=0, description="maximum number of requests per minute; 0: no limit")
+    tokens_per_minute: int = Field(
+        0, ge=0, description="maximum number of tokens per minute, of prompts and answers; 0: no limit"
+    )
     timeout: float = Field(120.0, gt=0, description="seconds for an answer")
     retries: int = Field(6, ge=0, le=50, description="retries of a request after a temporary error")
 

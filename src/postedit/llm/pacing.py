@@ -27,8 +27,9 @@ class RateLimit:
     """Delays requests of all threads, so that no period of 60 seconds has more requests or tokens than allowed.
 
     Args:
-        requests: most requests per minute; 0 for no limit.
-        tokens: most tokens per minute; 0 for no limit. A request with more tokens waits for a minute of its own.
+        requests: maximum number of requests per minute; 0 for no limit.
+        tokens: maximum number of tokens per minute; 0 for no limit. A request with more tokens waits for a minute of
+            its own.
         clock: function that returns the current time in seconds.
         sleep: asynchronous function that waits for some seconds.
     """

@@ -25,8 +25,8 @@ _MILLION: Final = 1e6
 class Price(Config):
     """Prices of a model, per million tokens."""
 
-    input: float = Field(ge=0, strict=False, description="of a million tokens of prompts")
-    output: float = Field(ge=0, strict=False, description="of a million tokens of answers")
+    input: float = Field(ge=0, strict=False, description="price of a million tokens of prompts")
+    output: float = Field(ge=0, strict=False, description="price of a million tokens of answers")
 
     def cost(self, prompt_tokens: int, answer_tokens: int) -> float:
         """Return the cost of a request."""
@@ -36,7 +36,7 @@ class Price(Config):
 class PriceTable(Config):
     """Prices of several models, in one currency."""
 
-    currency: str = Field("USD", description="of all prices")
+    currency: str = Field("USD", description="currency of all prices")
     models: dict[str, Price] = Field(description="prices by the name of the model")
 
     @classmethod

@@ -25,8 +25,8 @@ class Estimate:
 
     Args:
         segments: number of segments.
-        passes: most passes over the segments; later passes are estimated for all segments, although they ask only about
-            those that changed.
+        passes: maximum number of passes over the segments; later passes are estimated for all segments, although they
+            ask only about those that changed.
         known: number of answers already in the store, which are not requested again.
         requests: number of requests to send.
         prompt_tokens: tokens of all prompts.

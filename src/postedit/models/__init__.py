@@ -69,7 +69,7 @@ ARCHITECTURES = Registry(
             "dual-transformer",
             DualTransformer,
             f"Junczys-Dowmunt and Grundkiewicz 2018; {_PAL_2020}, 2",
-            "Transformer: two encoders, perhaps one and the same; decoder layers attend to mt, then src",
+            "Transformer: two encoders, which may share weights; decoder layers attend to mt, then src",
         ),
         Architecture(
             "concat-encoders",

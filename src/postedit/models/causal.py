@@ -71,8 +71,8 @@ class CausalConfig(CheckpointConfig):
 
     prompt: str = Field(
         _PROMPT,
-        description="what the model reads before pe; {src} and {mt} stand for the texts; {examples}, {glossary} and "
-        "{errors}, which may be left out, for similar corrections, terms of src, and mt with its errors tagged; "
+        description="text that the model reads before pe; {src} and {mt} stand for the texts; {examples}, {glossary} "
+        "and {errors}, which may be left out, for similar corrections, terms of src, and mt with its errors tagged; "
         "{{name}} for {name} as it stands",
     )
     hints: HintConfig = Field(HintConfig(), description="how much the prompt shows beside src and mt, if it does")

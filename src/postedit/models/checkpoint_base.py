@@ -1,4 +1,4 @@
-"""Base of the models whose network is a Transformers checkpoint, of which all weights are trained or only adapters."""
+"""Base of the models whose network is a Transformers checkpoint; all its weights are trained, or only adapters."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

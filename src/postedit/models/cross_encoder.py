@@ -24,7 +24,7 @@ class CrossEncoderConfig(StackConfig):
 
 
 class CrossEncoder(TransformerModel):
-    """A decoder in each layer of which mt attends to src, pe attends to src, and pe attends to the result for mt.
+    """A decoder with three attentions in each layer: from mt to src, from pe to src, and from pe to the result for mt.
 
     In each layer, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
     x = x + ATT(x, h_src); x = x + ATT(x, m); x = x + FF(x). The description gives the attentions and their order;

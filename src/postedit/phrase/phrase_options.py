@@ -19,8 +19,8 @@ class PhraseConfig(Config):
     join_source: bool = Field(
         False, description="look phrases up by words of mt joined with the source words they come from"
     )
-    sample: int = Field(64, ge=1, description="places of a phrase to look at, at most")
-    paths: int = Field(0, ge=0, description="search paths that go on from each word, at most; 0: all")
+    sample: int = Field(64, ge=1, description="maximum number of places of a phrase to look at")
+    paths: int = Field(0, ge=0, description="maximum number of search paths that continue from each word; 0: all")
     compact: bool = Field(
         False,
         description="store only texts and alignments, and make the index and tables from them when the model is "
@@ -58,6 +58,6 @@ class PhraseTuneConfig(Config):
 
     method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
     metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="metric to tune the weights for")
-    rounds: int = Field(5, ge=1, description="searches with new weights, at most")
+    rounds: int = Field(5, ge=1, description="maximum number of searches with new weights")
     outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
     seed: int = Field(1, ge=0, description="seed of all random choices")

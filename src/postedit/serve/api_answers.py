@@ -36,8 +36,8 @@ class ProjectOut(BaseModel):
     created: str
     files: int
     segments: int
-    confirmed: int = Field(description="segments")
-    locked: int = Field(description="segments that the files lock, so that nobody confirms them")
+    confirmed: int = Field(description="number of confirmed segments")
+    locked: int = Field(description="segments that are locked in the files and cannot be confirmed")
 
 
 class OwnProject(ProjectOut):
@@ -93,8 +93,10 @@ class Imported(BaseModel):
     """How many corrections were added, and how many were not because the project had them already."""
 
     added: int
-    known: int = Field(description="corrections with a time that the project had; they are not added again")
-    first: int | None = Field(description="number of the first that was added; null: none was")
+    known: int = Field(
+        description="corrections that were not added, because the project had them already (same texts and time)"
+    )
+    first: int | None = Field(description="number of the first correction that was added; null: none was added")
     last: int | None
 
 
@@ -118,8 +120,8 @@ class Figures(BaseModel):
     edits: int
     ter_mt: float | None
     ter_proposal: float | None
-    seconds: float = Field(description="of those segments for which there is a time")
-    timed: int = Field(description="segments for which there is a time")
+    seconds: float = Field(description="total time of the segments whose time was measured")
+    timed: int = Field(description="number of segments whose time was measured")
 
 
 class DayFigures(Figures):
@@ -195,7 +197,7 @@ class UserName(BaseModel):
     id: str
     name: str
     active: bool
-    roles: dict[str, Role] = Field(description="by id of project")
+    roles: dict[str, Role] = Field(description="roles by project id")
 
 
 class UserOut(UserName):
@@ -224,7 +226,7 @@ class SessionOut(BaseModel):
     """A session of a browser."""
 
     user: SignedIn
-    csrf: str = Field(description="for the header X-CSRF-Token of requests that change something")
+    csrf: str = Field(description="token for the header X-CSRF-Token of requests that change something")
     auth: Literal["password", "none"]
 
 
@@ -263,7 +265,7 @@ class JobOut(BaseModel):
     done: int
     total: int
     error: str
-    note: str = Field(description="what there is to say about how it ended")
+    note: str = Field(description="information about a job that ended well")
     created: str
 
 
@@ -277,9 +279,9 @@ class EstimateOut(BaseModel):
     """An estimate of the quality of a file's machine translation, from the proposals."""
 
     proposals: int
-    changed: float = Field(description="part of the proposals that change something")
+    changed: float = Field(description="share of the proposals that change something")
     confidence: float | None
-    expected_ter: float | None = Field(description="of mt, in percent, were all proposals right")
+    expected_ter: float | None = Field(description="TER of mt, in percent, if all proposals are right")
 
 
 class FileOut(BaseModel):
@@ -298,7 +300,7 @@ class FileOut(BaseModel):
     changed: int
     seen: int
     confirmed: int
-    locked: int = Field(description="segments that the file locks, so that nobody confirms them")
+    locked: int = Field(description="segments that are locked in the file and cannot be confirmed")
     created: str
     estimate: EstimateOut | None
 
@@ -347,7 +349,7 @@ class SegmentOut(BaseModel):
     unit: str
     src: str
     mt: str
-    learnt: bool = Field(description="the proposal differs from the first one, because of what was learnt since")
+    learnt: bool = Field(description="whether the proposal has changed because of later corrections")
     target: str
     state: SegmentState
     version: int
@@ -362,12 +364,12 @@ class SegmentOut(BaseModel):
     decisions: list[EditDecisionOut]
     max_length: int | None
     notes: list[str]
-    matches: list["MatchOut"] = Field(description="those of the file")
+    matches: list["MatchOut"] = Field(description="matches stored in the file")
     terms: list[TermOut]
     repeats: int | None
-    same: str = Field(description="alike for segments of the file that are filled in together")
+    same: str = Field(description="value that is equal for segments of the file that are filled in together")
     filled_from: int | None = Field(description="number of the segment whose confirmation filled this one in")
-    correction: int | None = Field(description="number of the correction that it taught")
+    correction: int | None = Field(description="number of the correction that was learnt from it")
 
 
 class MatchOut(BaseModel):
@@ -386,7 +388,7 @@ class SegmentPage(BaseModel):
     """A page of segments, in order."""
 
     segments: list[SegmentOut]
-    total: int | None = Field(description="of all pages; with the first one alone")
+    total: int | None = Field(description="number of segments on all pages; only given with the first page")
     next: int | None = Field(description="`after` of the next page")
 
 
@@ -463,4 +465,4 @@ class Readiness(BaseModel):
 
     status: Literal["ready", "starting", "stopping", "away", "read_only"]
     models: dict[str, Literal["ready", "starting"]]
-    message: str = Field("", description="why not")
+    message: str = Field("", description="why the service is not ready")

@@ -39,7 +39,7 @@ class SegmentIn(ApiModel):
     src: Text = Field(description="source", examples=[_SRC])
     mt: Text | None = Field(
         None,
-        description="its machine translation; models with a first stage, or of src alone, need none",
+        description="its machine translation; optional for models with a first stage, or that read only src",
         examples=[_MT],
     )
     prefix: Constraint = Field("", description="text that the correction begins with; it may end within a word")
@@ -54,21 +54,24 @@ class SegmentIn(ApiModel):
 class EditRequest(ApiModel):
     """Segments to edit."""
 
-    segments: list[SegmentIn] = Field(description="in any number up to limits.segments of the settings")
+    segments: list[SegmentIn] = Field(description="segments to edit, at most limits.segments of the settings")
     project: PlainText | None = Field(
-        None, max_length=200, description="id of the project whose corrections, glossary and protection count"
+        None, max_length=200, description="id of the project whose corrections, glossary and protection apply"
     )
-    model: str | None = Field(None, max_length=200, description="as GET /v1/models calls it; if not given, the default")
-    n_best: int = Field(1, ge=1, le=20, description="corrections a segment; all but the best are alternatives")
+    model: str | None = Field(
+        None, max_length=200, description="name from GET /v1/models; the default model if not given"
+    )
+    n_best: int = Field(1, ge=1, le=20, description="corrections per segment; all but the best are alternatives")
     evidence: bool = Field(False, description="give reasons for each edit, which takes longer")
     min_confidence: float = Field(0.0, ge=0.0, le=1.0, description="take back edits with less confidence")
     markup: Literal["plain", "xliff", "xliff2"] = Field(
         "plain",
-        description="plain: src and mt are text; xliff: the content of source and target of XLIFF 1.2, with inline "
-        "codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: of XLIFF 2",
+        description="plain: src and mt are text; xliff: they are the content of source and target of XLIFF 1.2, with "
+        "inline codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: the same "
+        "for XLIFF 2",
     )
     timeout_ms: int | None = Field(
-        None, ge=100, le=600_000, description="time for the answer; after it, the request gets 504"
+        None, ge=100, le=600_000, description="deadline of the request, after which it gets 504"
     )
 
 
@@ -78,11 +81,11 @@ class EditOut(BaseModel):
     op: Literal["insert", "delete", "replace"]
     mt_span: Span
     pe_span: Span
-    before: str = Field(description="what mt has there", examples=["die rote"])
-    after: str = Field(description="what the correction has there", examples=["den roten"])
+    before: str = Field(description="text of mt at this place", examples=["die rote"])
+    after: str = Field(description="text of the correction at this place", examples=["den roten"])
     confidence: float = Field(description="probability", examples=[0.93])
     reasons: list[dict[str, Any]] = Field(
-        description="why, if asked for: past corrections, examples of training, or words of the source"
+        description="reasons, if requested: past corrections, training examples, or words of the source"
     )
 
 
@@ -93,7 +96,7 @@ class FallbackOut(BaseModel):
     value: str = Field(examples=["42"])
     by: str | None = Field(
         description="search: by a second search with constraints; edits: some edits were taken back; mt: all were; "
-        "null: it was not saved, as there is no mt"
+        "null: it was not saved, because there is no mt"
     )
 
 
@@ -112,7 +115,7 @@ class EditedOut(BaseModel):
     fallbacks: list[FallbackOut]
     alternatives: list["EditedOut"] = Field(description="the next best corrections, best first")
     content: str | None = Field(None, description="of XLIFF: the corrected target with its inline codes")
-    given_up: list[str] = Field([], description="of XLIFF: why edits were given up, as no codes could be placed")
+    given_up: list[str] = Field([], description="of XLIFF: why edits were given up whose codes could not be placed")
 
 
 def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
@@ -146,7 +149,7 @@ class EditResponse(BaseModel):
     """Corrections, in the order of the requested segments."""
 
     model: str
-    fingerprint: str = Field(description="of the model; another one when it is replaced")
+    fingerprint: str = Field(description="fingerprint of the model; it changes when the model is replaced")
     results: list[EditedOut]
 
 
@@ -155,7 +158,7 @@ class DecisionOnEdit(ApiModel):
 
     start: int = Field(ge=0, description="first code point of mt that the edit replaces")
     end: int = Field(ge=0, description="end (exclusive) of that span, in code points of mt")
-    text: Text = Field(description="what the edit writes there")
+    text: Text = Field(description="text that the edit writes there")
     accepted: bool
 
 
@@ -164,11 +167,11 @@ class LearnRequest(ApiModel):
 
     src: Text = Field(examples=[_SRC])
     mt: Text = Field(examples=[_MT])
-    pe: Text = Field(description="what the post-editor left; the same as mt if it was right", examples=[_PE])
+    pe: Text = Field(description="text that the post-editor left; the same as mt if it was right", examples=[_PE])
     project: PlainText = Field("default", max_length=200, description="id of the project that learns")
-    author: str = Field("", max_length=200, description="who made it; whoever asks if not given")
+    author: str = Field("", max_length=200, description="author of the correction; the caller if not given")
     file: str = Field("", max_length=1000, description="file of the segment")
-    unit: str = Field("", max_length=1000, description="what the file calls the segment")
+    unit: str = Field("", max_length=1000, description="name of the segment in the file")
     decisions: list[DecisionOnEdit] = Field([], max_length=1000)
 
 
@@ -189,8 +192,8 @@ class ScoreRequest(ApiModel):
     """Outputs to score against post-edits, line by line."""
 
     hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
-    pe: list[Text] = Field(min_length=1, description="post-edits by people", examples=[[_PE]])
-    mt: list[Text] | None = Field(None, description="machine translations, which are scored beside", examples=[[_MT]])
+    pe: list[Text] = Field(min_length=1, description="human post-edits", examples=[[_PE]])
+    mt: list[Text] | None = Field(None, description="machine translations, to be scored as well", examples=[[_MT]])
     tokenize: Literal["none", "13a", "characters"] = Field(
         "none",
         description="none: words are separated by spaces; 13a: raw text; characters: text without spaces between words",
@@ -210,7 +213,7 @@ class ScoreResponse(BaseModel):
     """Scores of each system, with the signatures of the metrics."""
 
     scores: list[SystemScore]
-    signatures: dict[str, str] = Field(description="by metric, in the form of sacrebleu")
+    signatures: dict[str, str] = Field(description="signatures by metric, in sacrebleu's format")
 
 
 class ModelOut(BaseModel):
@@ -218,11 +221,11 @@ class ModelOut(BaseModel):
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(description="seconds since 1970 when the service started")
+    created: int = Field(description="time at which the service started, in seconds since 1970")
     owned_by: str = "postedit"
     languages: list[str] = Field(description="codes of source and target; empty if not known", examples=[["en", "de"]])
-    learns: bool = Field(description="projects teach it")
-    needs_mt: bool = Field(description="every segment needs mt")
+    learns: bool = Field(description="whether it learns from the corrections of projects")
+    needs_mt: bool = Field(description="whether every segment needs mt")
     fingerprint: str
     state: Literal["ready", "starting"]
 
@@ -238,8 +241,8 @@ class ErrorBody(BaseModel):
     """Code, message and request id of an error."""
 
     code: str = Field(examples=["invalid"])
-    message: str = Field(description="a sentence")
-    request_id: str = Field(description="as in the header X-Request-ID, and in the log")
+    message: str = Field(description="what is wrong, in a sentence")
+    request_id: str = Field(description="id of the request, as in the header X-Request-ID and in the log")
 
 
 class ErrorResponse(BaseModel):
@@ -252,16 +255,16 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse, "description": text}
     for status, text in {
         401: "Neither a key nor a sign-in.",
-        403: "The key, or the person, may not do this.",
-        404: "There is no such thing.",
+        403: "The key or the person may not do this.",
+        404: "Not found.",
         413: "Too large.",
-        415: "The body is not said to be JSON.",
+        415: "The body is not declared as JSON.",
         422: "The request is not valid; the message says why.",
-        429: "Too much in work; Retry-After says when to try again.",
+        429: "The service is overloaded, or a limit is reached; Retry-After says when to try again.",
         502: "The server of a language model refuses what the service asks, until the administrator changes that.",
         503: "The database or the server of a language model cannot be reached, or the budget of the language model "
         "is used up (Retry-After says when to try again); or the service is about to stop.",
-        504: "The time is over.",
+        504: "The deadline has passed.",
         507: "The disk of the service is full.",
     }.items()
 }

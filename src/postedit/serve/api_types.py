@@ -121,12 +121,12 @@ Language = Annotated[
     AfterValidator(_check_language),
     Field(
         max_length=35,
-        description="code of a language, as en or pt-BR; empty: any",
+        description="language code, such as en or pt-BR; empty: any",
         json_schema_extra={"pattern": _LANGUAGE},
     ),
 ]
 
-Search = Annotated[PlainText, Field(max_length=1000, description="text that is looked for, in capitals or not")]
+Search = Annotated[PlainText, Field(max_length=1000, description="text to look for, whatever its case")]
 
 Id = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,32}$", description="an id, as the service gives it")]
 SegmentNumber = Annotated[int, Path(ge=1, le=_LARGEST, description="number of a segment in its file, from 1")]

@@ -81,7 +81,7 @@ class WaitingSegment:
         deadline: time of the event loop until which the correction is wanted.
         client: in whose share of the queue it waits, such as a key, a user or a job.
         done: future that gets the correction.
-        begun: set as soon as a segment of the same request is in work.
+        begun: set as soon as a segment of the same request is in progress.
     """
 
     segment: Segment
@@ -108,7 +108,7 @@ class Backlog:
     """Segments that wait, in one line per priority and kind. Tokens are counted as held until a segment is done.
 
     Args:
-        limit: maximum number of tokens of one priority that may wait or be in work.
+        limit: maximum number of tokens of one priority that may wait or be in progress.
         share: share of the limit, from 0 to 1, that one client may hold.
     """
 
@@ -120,12 +120,12 @@ class Backlog:
         self._of_model: defaultdict[str, Counter[Priority]] = defaultdict(Counter)
 
     def held(self, priority: Priority, model: str | None = None) -> int:
-        """Return the number of tokens that wait or are in work, for one model, or for all if `model` is None."""
+        """Return the number of tokens that wait or are in progress, for one model, or for all if `model` is None."""
         return self._held[priority] if model is None else self._of_model[model][priority]
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits or is in work."""
+        """Whether nothing waits or is in progress."""
         return not any(self._held.values())
 
     @contextmanager
@@ -170,15 +170,15 @@ class Backlog:
         """Check that there is room for tokens of a client; errors are those of `add`."""
         if tokens > self._share:
             raise TooLargeError(
-                f"the segments have about {tokens:,} tokens, and one client may have {self._share:,} in work; send "
-                "fewer at a time"
+                f"the segments have about {tokens:,} tokens, and one client may have {self._share:,} in progress; "
+                "send fewer at a time"
             )
         excess = self._held[priority] + tokens - self._limit
         own_excess = self._of_client[priority, client] + tokens - self._share
         if excess > 0 or own_excess > 0:
             whose = "the service has" if excess > 0 else "you have"
             seconds = min(_LONGEST_WAIT, retry_after(max(excess, own_excess)))
-            raise OverloadedError(f"{whose} too much in work; try again in {math.ceil(seconds)} s", seconds)
+            raise OverloadedError(f"{whose} too much in progress; try again in {math.ceil(seconds)} s", seconds)
 
     def give_back(self, items: Iterable[WaitingSegment]) -> None:
         """Put segments back that were taken but not edited; those given up meanwhile are dropped."""

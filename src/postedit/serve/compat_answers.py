@@ -34,7 +34,7 @@ class ChatAnswer(BaseModel):
     """A chat completion as in OpenAI's API; with `stream`, it is sent in chunks as server-sent events."""
 
     id: str
-    created: int = Field(description="seconds since 1970")
+    created: int = Field(description="time in seconds since 1970")
     model: str
     object: Literal["chat.completion"]
     choices: list[ChatChoice]
@@ -57,7 +57,7 @@ class Translated(BaseModel):
 
     translatedText: str | list[str]  # noqa: N815 (the names are those of LibreTranslate)
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] = Field(  # noqa: N815
-        default_factory=list[DetectedLanguage], description="of the source, if it was `auto`"
+        default_factory=list[DetectedLanguage], description="languages of the source, if it was `auto`"
     )
 
 

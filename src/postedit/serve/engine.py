@@ -71,7 +71,7 @@ class Engine:
         priorities: tuple[Priority, ...] = ("interactive", "job")
         self.metrics.watch(
             "postedit_queue_tokens",
-            "Tokens that wait or are in work.",
+            "Tokens that wait or are in progress.",
             "priority",
             {one: (lambda one=one: self._backlog.held(one)) for one in priorities},  # type: ignore[misc]
         )
@@ -242,7 +242,7 @@ class Engine:
                     item.done.exception()  # so that asyncio does not report it as never retrieved
 
     async def _turn(self, model: str, begun: asyncio.Event) -> None:
-        """Wait until a segment of a request is in work; give the request up if the model is overloaded meanwhile.
+        """Wait until a segment of a request is in progress; give the request up if the model is overloaded meanwhile.
 
         Raises:
             OverloadedError: if the request would be refused if it arrived now.

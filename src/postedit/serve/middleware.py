@@ -218,7 +218,7 @@ class Gatekeeper:
 
     def _check(self, scope: Scope, headers: Headers, limit: int) -> None:
         if self._hosts and (name := _host_name(headers.get("host", ""))) not in self._hosts:
-            raise HttpError(421, f"this service is not called {name!r}; hosts in its settings names it")
+            raise HttpError(421, f"this service has no host name {name!r}; add the name to hosts in its settings")
         if not self._auth_required and any(name.startswith(_FORWARDED) for name in headers):
             raise HttpError(403, _THROUGH_PROXY)
         has_key = self._auth_required and _has_key(headers)

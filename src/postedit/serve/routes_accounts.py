@@ -34,7 +34,7 @@ class NewUser(Body):
 
     name: UserName
     password: Password
-    admin: bool = Field(False, description="may do everything")
+    admin: bool = Field(False, description="whether the user may do everything")
 
 
 class UserChange(Body):
@@ -51,9 +51,9 @@ class NewKey(Body):
     name: Name
     scopes: list[Scope] = Field(min_length=1, max_length=6)
     projects: list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")]] | None = Field(
-        None, max_length=1000, description="ids of the projects that it is good for; null: all"
+        None, max_length=1000, description="ids of the projects that the key is limited to; null: all"
     )
-    rate: float = Field(0.0, ge=0, le=1_000_000, description="requests a second; 0: any number")
+    rate: float = Field(0.0, ge=0, le=1_000_000, description="requests per second; 0: no limit")
 
 
 @router.post("/session", **answering(api.SessionOut))

@@ -53,7 +53,7 @@ class ChatMessage(_Lenient):
     role: str = Field(examples=["user"])
     content: api.Text | list[ContentPart] | None = Field(
         None,
-        description="of the last user message: see the documentation of the chat door",
+        description="content; for the forms of the last user message, see the documentation of this API",
         examples=['{"source": "Press the red button.", "translation": "Drücken Sie die rote Knopf."}'],
     )
 
@@ -75,7 +75,7 @@ class ChatRequest(_Lenient):
     """A chat whose last user message has what is to be corrected."""
 
     model: str = Field(
-        max_length=300, description="MODEL, or MODEL/PROJECT with the id of a project whose corrections count"
+        max_length=300, description="MODEL, or MODEL/PROJECT with the id of a project whose corrections apply"
     )
     messages: list[ChatMessage] = Field(min_length=1, max_length=_MOST)
     stream: bool = False
@@ -93,12 +93,12 @@ class TranslateRequest(_Lenient):
     target: str = Field("", max_length=100, description="code of the language of the translation", examples=["de"])
     translation: api.Text | list[api.Text] | None = Field(
         None,
-        description="translation to correct, one per text; models with a first stage, or of src alone, need none",
+        description="translation to correct, one per text; optional for models with a first stage or of src alone",
         examples=["Drücken Sie die rote Knopf."],
     )
     format: Literal["text", "html"] = Field("text", description="html: tags are kept")
-    model: str | None = Field(None, max_length=200, description="model; the one for the languages if not given")
-    project: str | None = Field(None, max_length=200, description="id of the project whose corrections count")
+    model: str | None = Field(None, max_length=200, description="model; if not given, that of the languages")
+    project: str | None = Field(None, max_length=200, description="id of the project whose corrections apply")
     api_key: str | None = _API_KEY
 
     @property

@@ -26,7 +26,9 @@ _LONGEST: Final = 100_000  # characters of a target
 _MOST_PROPOSALS: Final = 200  # of one request
 
 FilterQuery = Annotated[Filter | None, Query(alias="filter", description="which segments; all if not given")]
-FieldQuery = Annotated[TextField, Query(alias="from", description="where `q` is looked for; all three if empty")]
+FieldQuery = Annotated[
+    TextField, Query(alias="from", description="text in which `q` is looked for; all three if empty")
+]
 
 
 class CodeIn(Body):
@@ -41,7 +43,7 @@ class CodeIn(Body):
 class EditDecision(Body):
     """A decision on one edit of the proposal."""
 
-    edit: Small = Field(description="its number in the proposal, from 0")
+    edit: Small = Field(description="number of the edit in the proposal, from 0")
     accepted: bool
 
 
@@ -51,9 +53,9 @@ class SavedSegment(Body):
     target: PlainText = Field(max_length=_LONGEST)
     codes: list[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
     state: DecidedState = Field(
-        description="seen: looked at; open: what was written is taken back, so that the proposal stands"
+        description="seen: looked at; open: the target is taken back, so that the segment has its proposal again"
     )
-    version: Small = Field(description="of the segment that the decision was made on")
+    version: Small = Field(description="version of the segment that the decision was made on")
     edit_id: PlainText = Field(
         min_length=1,
         max_length=64,
@@ -61,7 +63,7 @@ class SavedSegment(Body):
     )
     decisions: list[EditDecision] = Field([], max_length=10_000)
     proposal: PlainText | None = Field(None, description="text of the proposal that was decided on")
-    seconds: float | None = Field(None, ge=0, le=86_400, description="time of work, if the person agreed to that")
+    seconds: float | None = Field(None, ge=0, le=86_400, description="working time, if the person agreed to the timer")
 
 
 class Numbers(Body):
@@ -74,7 +76,7 @@ class Numbers(Body):
 class Presence(Body):
     """The segment that a person works on."""
 
-    number: Small = Field(description="0: on none any more")
+    number: Small = Field(description="number of the segment; 0: no segment any more")
 
 
 async def _one_file(request: Request, file: UploadFile) -> UploadFile:

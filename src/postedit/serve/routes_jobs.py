@@ -27,7 +27,9 @@ router = APIRouter(prefix="/v1", tags=["jobs"], responses=ERRORS)
 
 _POLL_SECONDS: Final = 0.5
 
-ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(description="its settings and corrections")]
+ProjectForm = Annotated[
+    str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(description="project whose settings and corrections apply")
+]
 
 
 @router.post("/jobs", status_code=202, **answering(api.JobOut, 202))

@@ -36,7 +36,7 @@ from postedit.text.span_patterns import KINDS, Kind
 
 router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
 
-Limit = Annotated[int, Query(ge=1, le=1000, description="how many, at most")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of results")]
 BEFORE: Final = "only entries with lower numbers; if not given, the latest ones"
 
 
@@ -65,7 +65,7 @@ class NewSettings(Body):
 class Membership(Body):
     """The role of a user in a project."""
 
-    role: Role | None = Field(description="reader, translator or manager; null: none")
+    role: Role | None = Field(description="reader, translator or manager; null: no role")
 
 
 @router.get("", **answering(api.ProjectList))

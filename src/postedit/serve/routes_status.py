@@ -23,7 +23,7 @@ _REASONS: Final = {
     "stopping": "the service is about to stop",
     "starting": "a model has no process that is ready",
     "away": f"the database has not answered in {_PATIENCE:g} s; requests that need it fail",
-    "read_only": "the database takes no changes, as a standby server or a read-only file system does; requests that "
+    "read_only": "the database is read-only (a standby server, or a file system mounted read-only); requests that "
     "change something fail",
 }
 

@@ -120,9 +120,7 @@ class AuthConfig(Config):
     session_hours: int = Field(
         12, ge=1, description="hours after which people must sign in again, even while they work"
     )
-    secure_cookies: bool | None = Field(
-        None, description="send cookies over HTTPS only; default: as the default of required"
-    )
+    secure_cookies: bool | None = Field(None, description="send cookies over HTTPS only; same default as required")
 
 
 class LimitsConfig(Config):
@@ -149,8 +147,8 @@ class LimitsConfig(Config):
     uploads: int = Field(
         16, ge=1, description="files and imports of corrections that are received at the same time; more get 429"
     )
-    segments: int = Field(256, ge=1, description="most segments of a request")
-    characters: int = Field(5000, ge=1, description="most characters of a text")
+    segments: int = Field(256, ge=1, description="maximum number of segments in a request")
+    characters: int = Field(5000, ge=1, description="maximum number of characters in a text")
     requests_per_second: float = Field(0.0, ge=0, description="requests of one client per second; 0: no limit")
     burst: int = Field(50, ge=1, description="requests that one client may make at once before that limit applies")
 

@@ -124,7 +124,7 @@ class Jobs:
         with self._db.change(row["project"], who) as change:
             ended = sql.update(jobs).where(jobs.c.id == job, jobs.c.state.in_(OPEN)).values(state="cancelled")
             if not change.execute(ended).rowcount:
-                raise NotFoundError(f"job {job!r} is over")
+                raise NotFoundError(f"job {job!r} has already ended")
             change.event("job", job=job, state="cancelled")
             self.fail_file(change, row["file"], "reading the file was cancelled; add it again")
 

@@ -3,8 +3,8 @@
 Texts are compared word by word: terms match whole words, the longest term first, whatever the white space between the
 words and the invisible marks of text direction. In scripts without spaces, each character, a letter with its signs,
 counts as a word. Case matters only for entries that say so, and for translations that differ only in case from a
-forbidden one. Even there the first letter may be a capital, unless another term is spelt so. Inflected forms match only
-if the entry lists them.
+forbidden one. Even then, a capital first letter is accepted, unless it makes the word another term. Inflected forms
+match only if the entry lists them.
 
 The rule for an output: it has each term at least as often as mt, or as the source if that has it less often, and it has
 no forbidden translation more often than mt.
@@ -160,10 +160,10 @@ class TermRule:
         spans: the protected spans of mt.
         language: the code of the language of mt; empty if it is not known.
 
-    A translation that one entry allows is not forbidden by another. Case matters where a forbidden translation has no
-    other difference from another or an allowed one; with the capital that begins a sentence, an allowed one in lower
-    case stays allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as
-    terms, except in numbers and units.
+    A translation that one entry allows is not forbidden by another. Case matters where a forbidden translation differs
+    only in case from an allowed one or another forbidden one; an allowed one in lower case stays allowed with the
+    capital that begins a sentence. In all methods, `spans` are the protected spans of the text; words within them do
+    not count as terms, except in numbers and units.
     """
 
     def __init__(

@@ -230,7 +230,8 @@ class LimitedVocabulary(Subwords):
     UNK is decoded as a separate word, U+FFFD.
 
     The last `copied` tokens extend the vocabulary for one text at a time (See et al. 2017, section 2.2): they stand for
-    the unknown tokens of the text beside (mt), in the order of their first occurrence, so that a model can copy them.
+    the unknown tokens of the accompanying text (mt), in the order of their first occurrence, so that a model can copy
+    them.
 
     Args:
         whole: the whole vocabulary.

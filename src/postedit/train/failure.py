@@ -19,8 +19,8 @@ from postedit.train.train_state import WINDOW
 from postedit.train.update import UpdateRecord, has_finite_gradient
 
 _REMEDIES: Final = (
-    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data explains the rise, go on with "
-    "train.diverges = 0 and --resume"
+    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data explains the rise, continue "
+    "with train.diverges = 0 and --resume"
 )
 
 Spell = Callable[[Side, Sequence[int]], str]
@@ -31,7 +31,7 @@ def explain_rise(mean: float, lowest: float, step: int) -> str:
     """Return the message for a mean loss far above the lowest one before, both in nats per label."""
     return (
         f"step {step}: training diverges: the mean loss of the last updates, {WINDOW} or more, is {mean:.3g} nats per "
-        f"label, after {lowest:.3g} at best. {_REMEDIES}"
+        f"label; the lowest was {lowest:.3g}. {_REMEDIES}"
     )
 
 
@@ -111,8 +111,8 @@ def save_divergence(
     path = _path(folder, "diverged-batch", process)
     _save_batches(path, attempt, [worst], spell, certain=len(attempt.batches) == 1)
     return TrainingError(
-        f"step {attempt.step}: training diverges: the loss is {mean:.3g} nats per label, after {lowest:.3g} at "
-        f"best. The batch is in {path}. {_REMEDIES}"
+        f"step {attempt.step}: training diverges: the loss is {mean:.3g} nats per label; the lowest was "
+        f"{lowest:.3g}. The batch is in {path}. {_REMEDIES}"
     )
 
 

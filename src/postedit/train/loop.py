@@ -171,8 +171,8 @@ class Trainer:
                 raise TrainingError(
                     f"the memory of {self.accelerator.device} is full at step {self.state.step}. "
                     f"{self._how_to_go_on()}, if another program has taken some of it and gives it back. "
-                    f"Otherwise lower train.batch_tokens{keep}, and train into another folder, "
-                    f"from nothing{self._or_the_best()}"
+                    f"Otherwise lower train.batch_tokens{keep}, and train in another folder, "
+                    f"from scratch{self._or_the_best()}"
                 ) from error
             except RuntimeError as error:
                 if self.accelerator.num_processes == 1 or not is_lost_process(error):
@@ -379,13 +379,13 @@ class Trainer:
         paths = self.checkpoints.paths()
         if not paths:
             return "There is no checkpoint yet; the same command with --resume starts from the beginning"
-        return f"The last checkpoint is {paths[0]}; run the same command with --resume to go on from there"
+        return f"The last checkpoint is {paths[0]}; run the same command with --resume to continue from it"
 
     def _how_to_start_over(self) -> str:
         """Return advice for a failure that --resume alone would repeat."""
         paths = self.checkpoints.paths()
         last = f"The last checkpoint is {paths[0]}, but --resume alone" if paths else "--resume alone"
-        change = "change the recipe and train into another folder, from nothing"
+        change = "change the recipe and train in another folder, from scratch"
         return f"{last} would fail in the same way: {change}{self._or_the_best()}"
 
     def _or_the_best(self) -> str:

@@ -54,7 +54,7 @@ def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -
     assert "Not tried: small neural model: no updates" in result.stdout
     assert "25,000 (rough)" in result.stdout
     assert "is rough: on product help" in " ".join(result.stdout.split())
-    assert "<h1>Is post-editing by machine worth it? x</h1>" in html.read_text()
+    assert "<h1>Is automatic post-editing worth it? x</h1>" in html.read_text()
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_help_texts_are_corrected_with_what_was_learnt(
         (world.models.parent / "help" / f"de.{side}").write_text("ein Satz\n" * 3)
     screen = console()
     show_help_texts("en-de", screen)
-    assert "Not shown: en-de, which `postedit models fetch en-de` gets" in capsys.readouterr().out
+    assert "Not shown: en-de; `postedit models fetch en-de` fetches its model" in capsys.readouterr().out
     run("models", "fetch", "en-de", "--from", world.releases)
     show_help_texts("en-de", screen)
     shown = capsys.readouterr().out

@@ -115,9 +115,9 @@ def test_a_file_is_known_by_its_content(edit: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["document.mqxliff", "a.txt"], "is a package with .mqxliff files; unpack it, and give these"),
+        (["document.mqxliff", "a.txt"], "is a package with .mqxliff files; unpack it, and give those files"),
         (["de/a.sdlxliff", "de/b.SDLXLIFF", "a.tmx"], "is a package with .sdlxliff and .tmx files; unpack it"),
-        (["word/document.xml"], "is a package without translation files, and no model; export its text as XLIFF"),
+        (["word/document.xml"], "is a package without translation files, and not a model; export its text as XLIFF"),
     ],
 )
 def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path, names: list[str], message: str) -> None:
@@ -130,7 +130,7 @@ def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path, names: list[st
 @pytest.mark.parametrize("name", ["a.xlf.gz", "a.PO.xz", "a.tmx.zst"])
 def test_a_compressed_file_is_refused_in_words(edit: Any, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"compressed")
-    message = f"{name}: translation files are not read compressed; unpack it, and give the file in it"
+    message = f"{name}: compressed translation files are not read; unpack it, and give the file in it"
     assert message in refused(edit(tmp_path / name, "--out", tmp_path / "b"))
 
 
@@ -254,12 +254,12 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, mo
     [
         (["none.xlf", "--out", "x.xlf"], "none.xlf: there is no such file"),
         (["s3://bucket/a.xlf", "--out", "x.xlf"], "s3://bucket/a.xlf: translation files are read from this machine"),
-        (["a.xlf"], "give --out: the copy of a.xlf"),
+        (["a.xlf"], "give --out: a file for the corrected copy of a.xlf"),
         (["a.xlf", "--out", "a.xlf"], "a.xlf: is an input; give another --out"),
         (["a.xlf", "sub/a.xlf", "--out", "out"], "a.xlf: would be the copy of several files"),
         (
             ["a.xlf", "--format", "jsonl", "--out", "/dev/stdout"],
-            "beside which nothing can be kept; leave out --format",
+            "no other file can be kept beside it; leave out --format",
         ),
         (
             ["a.xlf", "--min-confidence", "0.5", "--set", "search.banned=b.txt", "--out", "x.xlf"],
@@ -397,12 +397,12 @@ def test_a_project_with_a_configuration_is_no_model(edit: Any, tmp_path: Path) -
     write(tmp_path / "in/a.xlf", *UNITS)
     (tmp_path / "in/config.json").write_text("{}")
     assert edit("MODEL", tmp_path / "in", "--out", tmp_path / "out").exit_code == 0
-    assert "give --out: the folder of the copies" in refused(edit("MODEL", tmp_path / "in"))
+    assert "give --out: a folder for the copies" in refused(edit("MODEL", tmp_path / "in"))
 
 
 def test_a_folder_with_files_only_in_its_folders_is_no_model(edit: Any, tmp_path: Path) -> None:
     write(tmp_path / "in/first/a.xlf", *UNITS)
-    assert "give --out: the folder of the copies" in refused(edit("MODEL", tmp_path / "in"))
+    assert "give --out: a folder for the copies" in refused(edit("MODEL", tmp_path / "in"))
 
 
 def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_translation_files_learn_and_resume(
     ("arguments", "message"),
     [
         (["--memory", "memori.db"], 'there is no such memory; the nearest existing path is "memory.db"'),
-        (["--memory", "x.src"], "x.src: is a file of another program, no memory of corrections"),
+        (["--memory", "x.src"], "x.src: is a file of another program, not a memory of corrections"),
         (["--memory", "memory.db", "--gate", "x.src"], "leave out one or the other"),
         (["--memory", "memory.db", "--dtype", "int8"], "a model that learns needs float32 weights"),
         (["--memory", "memory.db", "MODEL"], "one model learns from corrections, not 2"),

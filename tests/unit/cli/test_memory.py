@@ -196,7 +196,7 @@ def test_a_misspelt_project_is_told_and_nothing_called_deleted(
     ("arguments", "message"),
     [
         (["show", "memori.db"], 'there is no such memory; the nearest existing path is "memory.db"'),
-        (["show", "x.src"], "x.src: is a file of another program, no memory of corrections"),
+        (["show", "x.src"], "x.src: is a file of another program, not a memory of corrections"),
         (["undo", "none.db", 1], "none.db: there is no such memory"),
         (["undo", "memory.db", 99], "has no correction 99"),
         (["export", "none.db", "out"], "none.db: there is no such memory"),

@@ -25,7 +25,7 @@ def test_models_are_listed_with_what_they_gain_and_where_they_are(run: Any, worl
     run("models", "fetch", "tree.en-de", "--from", world.releases)
     rows = {line.split()[1]: line for line in run("models", "list", "en-de").stdout.splitlines() if " en-de " in line}
     assert set(rows) == {"house.en-de", "tree.en-de"}
-    assert "`postedit models fetch house.en-de` gets it" in rows["house.en-de"]
+    assert "`postedit models fetch house.en-de` fetches it" in rows["house.en-de"]
     assert str(world.models / "tree.en-de-1") in rows["tree.en-de"]
     assert "TER 30.00 to 28.50, ten lines" in rows["tree.en-de"]
     everything = run("models", "list").stdout
@@ -37,7 +37,7 @@ def test_models_are_listed_with_what_they_gain_and_where_they_are(run: Any, worl
 def test_a_model_is_fetched_and_edits_by_its_pair(run: Any, world: World, lines: tuple[Path, Path]) -> None:
     src, mt = lines
     command = ("edit", "en-de", "--src", src, "--mt", mt)
-    assert "`postedit models fetch en-de` gets it" in refused(run(*command))
+    assert "`postedit models fetch en-de` fetches it" in refused(run(*command))
     first, again = (run("models", "fetch", "en-de", "--from", world.releases) for _ in range(2))
     assert "house.en-de (texts of house.en-de): fetched into" in first.stdout
     assert "is already in" in again.stdout
@@ -203,7 +203,7 @@ def test_a_named_model_does_not_depend_on_the_languages_of_files(
 
 
 def test_a_fetched_model_is_checked_by_its_pair(run: Any, world: World, tmp_path: Path, monkeypatch: Any) -> None:
-    assert "`postedit models fetch en-de` gets it" in refused(run("check", "en-de"))
+    assert "`postedit models fetch en-de` fetches it" in refused(run("check", "en-de"))
     run("models", "fetch", "en-de", "--from", world.releases)
     result = run("check", "en-de")
     assert result.exit_code == 0, result.output

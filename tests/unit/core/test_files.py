@@ -229,7 +229,7 @@ class TestCheckWritable:
         (errno.EFBIG, "larger than this system allows"),
         (errno.EACCES, "permission denied"),
         (errno.EROFS, "read-only"),
-        (errno.EIO, "the disk or its connection fails"),
+        (errno.EIO, "the disk, or the connection to it, has failed"),
         (errno.ESTALE, "the file server has lost it"),
         (errno.EISDIR, os.strerror(errno.EISDIR)),
     ],

@@ -68,7 +68,7 @@ def test_rows_of_tokens_in_both_vocabularies_are_taken() -> None:
 
 def test_a_transfer_without_any_matrix_is_an_error() -> None:
     ours, theirs = tiny_models.folder("m-cgru", embedding=6, hidden=6, attention=6), tiny_models.folder("m-cgru")
-    with pytest.raises(RecipeError, match="no matrix of it has the same name and shape") as caught:
+    with pytest.raises(RecipeError, match="none of its matrices has the same name and shape") as caught:
         take_weights(ours.model, ours.processor.tokens, theirs.model, theirs.processor.tokens)
     assert "in the other model" in str(caught.value)
 

@@ -82,7 +82,7 @@ def test_devices_of_a_cluster_cannot_be_named(tmp_path: Path, triplets: Path, ti
     command = [*edit_options(tiny_folders / "transference", triplets), "--out", tmp_path / "out"]
     result = CliRunner().invoke(app, [*map(str, command), "--engine", "ray", "--devices", "cpu,cpu"])
     assert result.exit_code == 1
-    assert "--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out" in result.stderr
+    assert "--devices is for this machine; Ray assigns GPUs to its workers: leave out --devices" in result.stderr
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def test_escapes_and_subwords_are_reported(line: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["It Is\r", "So\r"], "hyp has Windows line ends, which pe has not"),
+        (["It Is\r", "So\r"], "hyp has Windows line ends, and pe has not"),
         (["it is", "so"], "hyp has hardly any capital letters and pe has"),
     ],
 )
@@ -70,7 +70,7 @@ def test_marks_that_are_encoded_differently_are_reported() -> None:
 
 def test_line_ends_of_the_reference_are_reported() -> None:
     (found,) = tokenisation_differences("mt", ["It Is", "So"] * 9, "pe", ["It Is\r", "So\r"] * 9)
-    assert found.startswith("pe has Windows line ends, which mt has not")
+    assert found.startswith("pe has Windows line ends, and mt has not")
 
 
 def test_tokenize_option_must_fit_the_text() -> None:

@@ -188,7 +188,7 @@ def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: py
     ]
     found = assess(*sides(german), text=TEXT, neural_updates=0)
     assert not found.editors
-    assert "`postedit models fetch en-de` gets it" in found.not_tried[KNOWN]
+    assert "`postedit models fetch en-de` fetches it" in found.not_tried[KNOWN]
 
 
 @pytest.mark.parametrize(

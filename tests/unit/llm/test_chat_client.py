@@ -106,7 +106,7 @@ def test_json_schema_is_insisted_on(make_editor: MakeEditor) -> None:
     with Stub(refuses=("response_format",)) as stub:
         editor = make_editor(stub, structure="json-schema")
         for _ in range(2):
-            with pytest.raises(EndpointError, match=r"does not hold answers to a JSON schema.*set it to auto"):
+            with pytest.raises(EndpointError, match=r"does not enforce a JSON schema for answers.*set it to auto"):
                 editor.edit_segments(segments(3))
         assert not stub.asked
         assert all(one.skipped is None for one in make_editor(stub, structure="auto").edit_segments(segments(3)))
@@ -169,7 +169,7 @@ def test_a_server_that_is_away_stops_the_work(make_editor: MakeEditor) -> None:
 
 
 def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> None:
-    with Stub({"500": 1.0}) as stub, pytest.raises(EndpointError, match="again and again: status 500"):
+    with Stub({"500": 1.0}) as stub, pytest.raises(EndpointError, match="failed repeatedly: status 500"):
         make_editor(stub, retries=2, segments=2, concurrency=2).edit_segments(segments(50))
     assert len(stub.asked) <= 4 * 3
 

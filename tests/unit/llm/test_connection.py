@@ -98,7 +98,7 @@ def test_addresses_of_this_machine(host: str) -> None:
 )
 def test_a_key_is_not_sent_unencrypted_to_names_like_localhost(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(DataError, match=r"read \$OPENAI_API_KEY; use https") as found:
+    with pytest.raises(DataError, match=r"\$OPENAI_API_KEY would be sent unencrypted; use https") as found:
         check_client(LlmConfig(endpoint=f"http://{host}/v1"))
     assert KEY not in str(found.value)
 

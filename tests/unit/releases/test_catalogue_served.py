@@ -16,7 +16,7 @@ def path_of(model: str) -> str:
 
 def test_a_pair_stands_for_its_model(world: World) -> None:
     assert list(laptop_settings("en-de", {}).models) == ["en-de"]
-    with pytest.raises(ModelFolderError, match="`postedit models fetch en-de` gets it"):
+    with pytest.raises(ModelFolderError, match="`postedit models fetch en-de` fetches it"):
         path_of("en-de")
     fetch(models_of("en-de")[0], str(world.releases))
     assert path_of("en-de") == "en-de", "the editor knows its languages by it"

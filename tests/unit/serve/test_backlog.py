@@ -104,7 +104,7 @@ async def test_segments_that_ended_a_process_are_edited_alone() -> None:
 async def test_requests_beyond_the_limit_are_refused_whole() -> None:
     backlog = Backlog(100, 1.0)
     add(backlog, *(item() for _ in range(9)))
-    with pytest.raises(OverloadedError, match="the service has too much in work; try again in 1 s") as refused:
+    with pytest.raises(OverloadedError, match="the service has too much in progress; try again in 1 s") as refused:
         add(backlog, item(), item())
     assert refused.value.retry_after == 1.0
     assert backlog.held("interactive") == 90
@@ -122,7 +122,7 @@ async def test_jobs_take_no_place_from_interactive_requests() -> None:
 async def test_one_client_holds_no_more_than_its_share() -> None:
     backlog = Backlog(100, 0.5)
     add(backlog, *(item(client="a") for _ in range(5)))
-    with pytest.raises(OverloadedError, match="you have too much in work"):
+    with pytest.raises(OverloadedError, match="you have too much in progress"):
         add(backlog, item(client="a"))
     add(backlog, item(client="b"))
     with pytest.raises(TooLargeError, match="60 tokens, and one client may have 50"):

@@ -62,7 +62,7 @@ def test_a_database_that_takes_no_changes_makes_unready(
     refused = client.get("/readyz")
     assert refused.status_code == 503
     assert refused.json()["status"] == "read_only"
-    assert "the database takes no changes" in refused.json()["message"]
+    assert "the database is read-only" in refused.json()["message"]
 
 
 def test_a_database_that_does_not_answer_is_not_waited_for(

@@ -133,7 +133,7 @@ def test_a_cancelled_job_is_lost(store: Store, waiting: str) -> None:
     store.jobs.cancel(waiting, "anna")
     with pytest.raises(LostJobError):
         store.jobs.beat(job)
-    with pytest.raises(NotFoundError, match="is over"):
+    with pytest.raises(NotFoundError, match="has already ended"):
         store.jobs.cancel(waiting, "anna")
 
 

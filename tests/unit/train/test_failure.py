@@ -31,10 +31,10 @@ def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
         def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
             raise torch.OutOfMemoryError
 
-    advice = r"lower train\.batch_tokens, and raise train\.accumulate .*, and train into another folder, from nothing$"
+    advice = r"lower train\.batch_tokens, and raise train\.accumulate .*, and train in another folder, from scratch$"
     with pytest.raises(TrainingError, match=advice):
         trainer(tmp_path / "one", corpora, {}, model=Hungry()).run()
-    with pytest.raises(TrainingError, match=r"lower train\.batch_tokens, and train into another folder"):
+    with pytest.raises(TrainingError, match=r"lower train\.batch_tokens, and train in another folder"):
         trainer(tmp_path / "two", corpora, {"update_tokens": 20}, model=Hungry()).run()
 
 

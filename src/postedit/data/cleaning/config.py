@@ -12,14 +12,14 @@ from postedit.text.words import TokenizerName
 class FilterConfig(Config):
     """A filter without options of its own."""
 
-    on: bool = Field(True, description="whether it is used.")
+    on: bool = Field(True, description="whether the filter is used.")
 
 
 class LengthConfig(FilterConfig):
     """Removes triplets with too few or too many words (Pal et al. 2020, section 4.1: 1 and 100)."""
 
-    min: int = Field(1, ge=1, description="fewest words, separated by spaces, of each side.")
-    max: int = Field(100, ge=1, description="most words of each side.")
+    min: int = Field(1, ge=1, description="minimum number of words, separated by spaces, on each side.")
+    max: int = Field(100, ge=1, description="maximum number of words on each side.")
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

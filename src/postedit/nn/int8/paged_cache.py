@@ -1,4 +1,4 @@
-"""A paged cache of keys and values: to select, reorder, join or roll back rows moves token numbers only."""
+"""A paged cache of keys and values: selecting, reordering, joining and rolling back rows moves only token numbers."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -188,8 +188,8 @@ export const t = {
     confirmed: (count) => (count === 1 ? "confirmed segment" : "confirmed segments"),
     perDay: "Confirmed segments per day",
     ter: "Effort: TER against the confirmed target",
-    terHint: "Edits per 100 words. Lower is less work. “Doing nothing” is the machine translation as it was.",
-    mt: "doing nothing", proposal: "proposal",
+    terHint: "Edits per 100 words; fewer mean less work. “Unedited MT” is the machine translation as it was.",
+    mt: "unedited MT", proposal: "proposal",
     kinds: "Edits accepted, by kind",
     accepted: "accepted",
     seconds: "Seconds per segment",
@@ -202,7 +202,7 @@ export const t = {
   },
 
   learnt: {
-    hint: "Each correction counts in all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
+    hint: "Each correction applies to all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
     search: "Search corrections", by: "by", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${number.format(value)}`,
     correction: (value) => `correction ${number.format(value)}`, undoneNow: (value) => `Correction ${number.format(value)} is undone.`,
     kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",

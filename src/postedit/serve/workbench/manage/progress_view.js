@@ -1,4 +1,4 @@
-/** The progress of a project: confirmed segments, effort compared with doing nothing, edits by kind, people. */
+/** The progress of a project: confirmed segments, effort compared with unedited MT, edits by kind, people. */
 import { html } from "../lib.js";
 import { get } from "../data/api.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
