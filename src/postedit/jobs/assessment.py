@@ -40,7 +40,7 @@ MOST: Final = 2_000
 
 REPEATED: Final = "source and machine translation are those of an earlier triplet"
 """Reason for leaving out triplets. A translation memory corrects exact repetitions without any editor. If they were
-kept, editors would learn them by heart, and intervals would count them as independent triplets."""
+kept, editors would memorise them, and intervals would count them as independent triplets."""
 
 KNOWN: Final = "the model of postedit for this language pair"
 

@@ -191,7 +191,7 @@ class Engine:
             client: in whose share of the queue the segments wait, such as a key, a user or a job.
 
         Raises:
-            OverloadedError: if too much is waiting, or an overload begins before the first segment is in work.
+            OverloadedError: if too much is waiting, or an overload begins before the first segment is in progress.
             TooLargeError: if the segments exceed the share of one client.
             ExpiredError: if the deadline passes.
             UnknownNameError: if there is no such model or project.
