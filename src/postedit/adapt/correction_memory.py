@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Self
 import sqlalchemy as sql
 
 from postedit.adapt.correction import Correction, check_author, decisions_as_json, decisions_of_json
-from postedit.adapt.database import clean, explained, lock_schema, may_hold_deleted, open_database, place_of
+from postedit.adapt.database import clean, contains, explained, lock_schema, may_hold_deleted, open_database, place_of
 from postedit.core.arguments import whole
 from postedit.core.errors import DataError
 
@@ -335,7 +335,7 @@ class CorrectionMemory:
             query = query.where(_entries.c.number < _number("before", before))
         if containing:
             texts = (_entries.c.src, _entries.c.mt, _entries.c.pe)
-            query = query.where(sql.or_(*(text.icontains(containing, autoescape=True) for text in texts)))
+            query = query.where(sql.or_(*(contains(text, containing) for text in texts)))
         query = query.order_by(_entries.c.number.desc()).limit(_count(count))
         with explained(self._engine), self._engine.connect() as connection:
             return [(_entry(row), bool(row["undone"])) for row in connection.execute(query).mappings()]

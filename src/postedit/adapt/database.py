@@ -216,12 +216,18 @@ def _open_sqlite(path: Path) -> sql.Engine:
     return engine
 
 
+def contains(column: sql.ColumnElement[str], text: str) -> sql.ColumnElement[bool]:
+    """Return the SQL condition that a column contains text, in any case, with marks encoded in any one way."""
+    forms = dict.fromkeys([text, normalize("NFC", text), normalize("NFD", text)])
+    return sql.or_(*(column.icontains(form, autoescape=True) for form in forms))
+
+
 def _prepare_sqlite(connection: Any, _: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
-    # SQLite's own `lower` knows only ASCII letters, but a search for ä must find Ä, however its mark is encoded.
+    # SQLite's own `lower` knows only ASCII letters, but a search for ä must find Ä.
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 
 def _lower(text: Any) -> Any:
-    return normalize("NFC", text.lower()) if isinstance(text, str) else text
+    return text.lower() if isinstance(text, str) else text

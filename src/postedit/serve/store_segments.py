@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 import sqlalchemy as sql
 
+from postedit.adapt.database import contains
 from postedit.serve.schema import OPEN_STATES, decisions, files, projects, segments
 from postedit.serve.segment_codes import api_codes, marked_text_of
 from postedit.serve.store_base import Database, Row, one_row, rows_of
@@ -122,7 +123,7 @@ class Segments:
         """Return the SQL condition that a column contains text, in any case; for ASCII, SQLite's LIKE is faster."""
         if text.isascii() and self._db.engine.dialect.name == "sqlite":
             return column.contains(text, autoescape=True)
-        return column.icontains(text, autoescape=True)
+        return contains(column, text)
 
 
 def decision_json(row: Row) -> dict[str, Any]:

@@ -353,7 +353,7 @@ def test_pages_of_corrections_begin_with_the_latest(place: str) -> None:
         assert [(one.number, undone) for one, undone in found] == [(2, False), (1, True)]
         assert [one.number for one, _ in memory.page(2)] == [3, 2]
         assert [one.number for one, _ in memory.page(2, before=2)] == [1]
-        for text, expected in (("äpfel", [2]), ("%", [2]), ("_", []), ("MT 3", [3])):
+        for text, expected in (("äpfel", [2]), ("A\u0308pfel", [2]), ("%", [2]), ("_", []), ("MT 3", [3])):
             assert [one.number for one, _ in memory.page(9, containing=text)] == expected
 
 
