@@ -151,8 +151,7 @@ def changed_sentences(
     hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str]
 ) -> ChangedSentences:
     """Return how many outputs `hyp`, which have these statistics, differ from mt, and how many are better or worse."""
-    edits = statistics.edits
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
     before = edits_of([mt[row] for row in changed], [pe[row] for row in changed], statistics.tokenize)
-    gains = [old.edits - edits[row].edits for row, old in zip(changed, before, strict=True)]
+    gains = [old.edits - statistics.edits[row].edits for row, old in zip(changed, before, strict=True)]
     return ChangedSentences(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))
