@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from postedit.text.processor import TextProcessor
 
 _REPLACEMENT: Final = "\ufffd"  # the character that stands for invalid UTF-8
-_PAIRS: Final = ("()", "[]", "{}", "«»", "（）", "［］", "｛｝", "〈〉", "《》", "「」", "『』", "【】")
+_BRACKETS: Final = ("()", "[]", "{}", "«»", "（）", "［］", "｛｝", "〈〉", "《》", "「」", "『』", "【】")
+_DIRECTIONS: Final = ("\u2066\u2067\u2068\u2069", "\u202a\u202b\u202d\u202e\u202c")
+_PAIRS: Final = (*_BRACKETS, *_DIRECTIONS)
+"""Opening marks, each kind with its closing mark: brackets, and stretches of text in a direction of their own."""
+
 _WIDE: Final = re.compile("[\u3001-\u3003\u3008-\u3011\uff01-\uff60\uffe0-\uffe6]")  # punctuation and full-width forms
 _EAST_ASIAN: Final = re.compile(f"[{UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")  # letters that allow them
 _WIDENING: Final = frozenset(["zh", "ja", "ko", "zho", "jpn", "kor"])  # languages whose texts may be "１００％" alone
@@ -198,7 +202,7 @@ def _unpaired(text: str, pair: str) -> int:
 
 
 def _surplus(text: str, pair: str) -> int:
-    return text.count(pair[0]) - text.count(pair[1])
+    return sum(text.count(mark) for mark in pair[:-1]) - text.count(pair[-1])
 
 
 def _adds_replacement(mt: str, text: str) -> bool:

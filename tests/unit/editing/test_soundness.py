@@ -153,6 +153,10 @@ def test_evidence_of_an_output_stays_with_its_scores() -> None:
         ("按 ( 长 ) 子", "按 （ 长 ) 子", "按 ( 长 ) 子"),
         ("长 【 a", "长 [ a", "长 【 a"),
         ("( a x )", "( b x ]", "( b x )"),
+        ("a b \u2068x\u2069 c", "d b \u2068x c", "d b \u2068x\u2069 c"),
+        ("a \u2068x\u2069 c", "b \u2067x\u2069 c", "b \u2067x\u2069 c"),
+        ("a b \u202bx\u202c c", "d b x\u202c c", "d b \u202bx\u202c c"),
+        ("a \u2066x\u2069 c", "b x c", "b x c"),
     ],
 )
 def test_edits_that_leave_brackets_unpaired_are_taken_back(mt: str, pe: str, expected: str) -> None:
