@@ -29,7 +29,7 @@ class LengthConfig(FilterConfig):
 
 
 class RatioConfig(FilterConfig):
-    """Removes triplets in which one side is many times as long as another."""
+    """Removes triplets in which one side is many times as long as another: in words and, without spaces, characters."""
 
     max: float = Field(9.0, ge=1, description="largest ratio of the numbers of words; Moses' limit is 9.")
 

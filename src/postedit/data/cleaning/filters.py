@@ -13,7 +13,7 @@ from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
-from postedit.text.words import MARKS, MosesSplitter
+from postedit.text.words import MARKS, MosesSplitter, compared_words
 
 Filter = Callable[[Triplet], str | None]
 """Returns the reason to remove a triplet, or None to keep it."""
@@ -126,9 +126,12 @@ def _ratio(config: RatioConfig, sides: Sequence[Side]) -> Filter:
     def check(triplet: Triplet) -> str | None:
         counts = {side: len(getattr(triplet, side).split()) for side in sides}
         longest, shortest = max(counts, key=lambda side: counts[side]), min(counts, key=lambda side: counts[side])
-        if counts[longest] > config.max * counts[shortest]:
-            return f"{longest} has {counts[longest]} words and {shortest} has {counts[shortest]}"
-        return None
+        if counts[longest] <= config.max * counts[shortest]:
+            return None
+        units = [len(compared_words(getattr(triplet, side))) for side in sides]  # characters where words have no spaces
+        if max(units) <= config.max * min(units):
+            return None
+        return f"{longest} has {counts[longest]} words and {shortest} has {counts[shortest]}"
 
     return check
 

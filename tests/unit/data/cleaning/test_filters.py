@@ -38,6 +38,10 @@ class TestLength:
 def test_ratio() -> None:
     assert verdict("ratio", "a", "a b c", ratio={"max": 3.0}) is None
     assert verdict("ratio", "a", "a b c d", ratio={"max": 3.0}) == "pe has 4 words and src has 1"
+    src = "Please go to the following page and choose a new password:"
+    assert verdict("ratio", src, "กรุณาไปที่หน้านี้และเลือกรหัสผ่านใหม่:", mt="ไปที่หน้านี้") is None
+    assert verdict("ratio", src, "请前往以下页面，并选择新密码：", mt="请前往以下页面") is None
+    assert verdict("ratio", src, "是", mt="请前往以下页面") == "src has 11 words and mt has 1"
     assert verdict("ratio", "a b", "a b", mt="a b c d e f g", ratio={"max": 3.0}) == "mt has 7 words and src has 2"
 
 
