@@ -12,7 +12,7 @@
   const wordsOf = (text) => text.parts.filter((_, index) => index % 2);
   const written = (sentence) => sentence.changes.map(([tag, text]) => (tag === "del" ? "" : text)).join("");
   const direction = { src: directionOf(data.map((one) => one.src)), mt: directionOf(data.map(written)) };
-  const way = { dir: direction.mt, unspaced: areUnspaced(data.map(written)) };
+  const script = { dir: direction.mt, unspaced: areUnspaced(data.map(written)) };
   const dense = (row, size) => {
     const weights = new Array(size).fill(0);
     for (let i = 0; i < row.length; i += 2) weights[row[i]] = row[i + 1];
@@ -116,7 +116,7 @@
     }
     if (sentence.pe !== null) {
       texts.append(element("dt", "Post-edit"), element("dd", sentence.pe, { dir: direction.mt }));
-      const left = differenceElement(written(sentence), sentence.pe, "Nothing: the same words.", way);
+      const left = differenceElement(written(sentence), sentence.pe, "Nothing: the same words.", script);
       texts.append(element("dt", "Left to do"), left);
     }
     article.append(heading, texts);

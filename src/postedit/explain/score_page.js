@@ -4,7 +4,7 @@
   const PAGE = 25;
   const count = data.pe.length;
   const direction = { src: directionOf(data.src || []), target: directionOf(data.pe) };
-  const way = { dir: direction.target, unspaced: areUnspaced(data.pe) };
+  const script = { dir: direction.target, unspaced: areUnspaced(data.pe) };
   const outputs = (system) => system.outputs || data.mt;
   const before = data.mt ? data.systems[0] : null;
   const options = (name, values) => values.forEach((text, value) => controls[name].append(element("option", text, { value })));
@@ -65,10 +65,10 @@
     if (system !== before) line("Output", output);
     line("Post-edit", data.pe[row]);
     if (before && system !== before) {
-      const changed = differenceElement(data.mt[row], output, "Nothing.", way);
+      const changed = differenceElement(data.mt[row], output, "Nothing.", script);
       texts.append(element("dt", "What was changed"), changed);
     }
-    const left = differenceElement(output, data.pe[row], "Nothing: the same words.", way);
+    const left = differenceElement(output, data.pe[row], "Nothing: the same words.", script);
     texts.append(element("dt", "Left to do"), left);
     article.append(heading, texts);
     return article;
