@@ -55,11 +55,11 @@ and of the punctuation of Arabic and Devanagari, and the detokeniser writes spac
 
 _WHOLE: Final = {
     **dict.fromkeys(
-        ("tr", "az", "crh"),
-        r"(?:%?\d+(?:[.,]\d+)*|\w+)(?:['’]\w+)+|%\d+(?:[.,]\d+)*",  # 12,5'i and PDF’yi, %50
+        ("tr", "az", "crh"),  # 12,5'i and PDF’yi; %50
+        r"(?:(?<![\w.,])%?\d++(?:[.,]\d++)*+|(?<!\w)\w++)(?:['’]\w++)+|%\d++(?:[.,]\d++)*+",
     ),
-    **dict.fromkeys(("uk", "be", "uz"), r"\w+(?:['’ʼʻ‘]\w+)+"),
-    **dict.fromkeys(("he", "yi"), r"[א-ת]+(?:['׳״][א-ת]+|־\w+|\"[א-ת](?![א-ת]))+"),
+    **dict.fromkeys(("uk", "be", "uz"), r"(?<!\w)\w++(?:['’ʼʻ‘]\w++)+"),
+    **dict.fromkeys(("he", "yi"), r"(?<![א-ת])[א-ת]++(?:['׳״][א-ת]++|־\w++|\"[א-ת](?![א-ת]))+"),
 }
 """By language, words with a mark within at which Moses would divide them, and write spaces when it joins them."""
 
