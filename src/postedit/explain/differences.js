@@ -91,6 +91,14 @@ function differences(before, after) {
   return runs;
 }
 
+const NAMES = {
+  " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",
+  "\u200e": "LRM", "\u200f": "RLM", "\u202f": "NNBSP", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
+};
+
+// A text, made visible if it is only white space and marks without width.
+const visible = (text) => (/[^\s\p{Cf}]/u.test(text) ? text : Array.from(text, (one) => NAMES[one] ?? one).join(""));
+
 // Texts with more pairs of words than this are not compared: the table would not fit into memory.
 const MOST_PAIRS = 2e7;
 
@@ -104,7 +112,7 @@ function differenceElement(from, to, same, { dir, unspaced }) {
   if (runs.every((run) => !run.tag)) return element("dd", same, { className: "none" });
   for (const run of runs) {
     const text = run.words.join(space);
-    line.append(run.tag ? element(run.tag, text, { className: run.kind }) : text, space);
+    line.append(run.tag ? element(run.tag, visible(text), { className: run.kind }) : text, space);
   }
   return line;
 }

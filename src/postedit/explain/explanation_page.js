@@ -111,7 +111,7 @@
     texts.append(element("dt", "Output"), output);
     if (changed) {
       const line = element("dd", undefined, { dir: direction.mt, className: "diff" });
-      for (const [tag, text] of sentence.changes) line.append(tag ? element(tag, text) : text);
+      for (const [tag, text] of sentence.changes) line.append(tag ? element(tag, visible(text)) : text);
       texts.append(element("dt", "What was changed"), line, element("dt", "Why"), reasonsElement(sentence));
     }
     if (sentence.pe !== null) {
@@ -130,7 +130,7 @@
     const items = element("ul", undefined, { className: "reasons" });
     for (const reason of sentence.reasons) {
       const item = element("li");
-      const show = (tag, text) => { const part = element(tag); part.append(element("bdi", text)); item.append(part); };
+      const show = (tag, text) => { const part = element(tag); part.append(element("bdi", visible(text))); item.append(part); };
       if (reason.old) show("del", reason.old);
       if (reason.old && reason.new) item.append(" → ");
       if (reason.new) show("ins", reason.new);

@@ -154,6 +154,15 @@ def test_the_letters_of_all_texts_decide_on_direction(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
+def test_edits_without_a_visible_character_are_named(tmp_path: Path) -> None:
+    one = sentence(mt="می خواهم کتاب", output="می خواهم کتاب")
+    one = replace(one, output="می\u200cخواهم کتاب", edits=(Edit("replace", (2, 3), (2, 3)),), confidences=(0.5,))
+    dom = opened(explanation_page("t", [one]), tmp_path)
+    assert "می<del>␣</del><ins>ZWNJ</ins>خواهم" in dom
+
+
+@pytest.mark.slow
+@needs_browser
 def test_search_ignores_case_and_the_encoding_of_marks(tmp_path: Path) -> None:
     search = """const field = document.querySelector("[name=text]"); field.value = "ti\u00ea\u0301ng";
       window.setTimeout = (draw) => draw(); field.dispatchEvent(new Event("input", {bubbles: true}));"""

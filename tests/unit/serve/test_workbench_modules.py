@@ -551,6 +551,11 @@ def test_regions_and_scripts_decide_on_direction(page: Any) -> None:
         assert run(page, "ui/controls", body, languages) == [direction]
 
 
+def test_edits_without_a_visible_character_are_named(page: Any) -> None:
+    texts = {" \n": "␣⏎", "\u200c": "ZWNJ", "\u00a0": "NBSP", "\u200f ": "RLM␣", "ها\u200c": "ها\u200c", "": ""}
+    assert run(page, "editor/proposal_view", "return input.map(proposal_view.visible);", [*texts]) == [*texts.values()]
+
+
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     def codes(*labels: str) -> list[dict[str, Any]]:
         kinds = {False: "open", True: "close"}

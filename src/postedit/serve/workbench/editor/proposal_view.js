@@ -34,5 +34,10 @@ function EditButton({ number, edit, after, status, isLocked, onToggle }) {
     <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
 }
 
-/** Return a text, made visible if it is only white space. @param {string} text */
-export const visible = (text) => (text.trim() ? text : text.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "⇥"));
+const NAMES = {
+  " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",
+  "\u200e": "LRM", "\u200f": "RLM", "\u202f": "NNBSP", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
+};
+
+/** Return a text, made visible if it is only white space and marks without width. @param {string} text */
+export const visible = (text) => (/[^\s\p{Cf}]/u.test(text) ? text : Array.from(text, (one) => NAMES[one] ?? one).join(""));
