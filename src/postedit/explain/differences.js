@@ -99,6 +99,13 @@ const NAMES = {
 // A text, made visible if it is only white space and marks without width.
 const visible = (text) => (/[^\s\p{Cf}]/u.test(text) ? text : Array.from(text, (one) => NAMES[one] ?? one).join(""));
 
+// The changed words within an edit of a text without spaces, where an edit may be a whole sentence.
+function changesWithin(before, after) {
+  const [old, now] = [before, after].map(segments);
+  if (old.length * now.length > MOST_PAIRS) return [element("del", before), element("ins", after)];
+  return differences(old, now).map((run) => (run.tag ? element(run.tag, visible(run.words.join(""))) : run.words.join("")));
+}
+
 // Texts with more pairs of words than this are not compared: the table would not fit into memory.
 const MOST_PAIRS = 2e7;
 

@@ -111,7 +111,12 @@
     texts.append(element("dt", "Output"), output);
     if (changed) {
       const line = element("dd", undefined, { dir: direction.mt, className: "diff" });
-      for (const [tag, text] of sentence.changes) line.append(tag ? element(tag, visible(text)) : text);
+      sentence.changes.forEach(([tag, text], place) => {
+        const [next, after] = sentence.changes[place + 1] || [];
+        const isSecond = tag === "ins" && place > 0 && sentence.changes[place - 1][0] === "del";
+        if (script.unspaced && tag === "del" && next === "ins") line.append(...changesWithin(text, after));
+        else if (!script.unspaced || !isSecond) line.append(tag ? element(tag, visible(text)) : text);
+      });
       texts.append(element("dt", "What was changed"), line, element("dt", "Why"), reasonsElement(sentence));
     }
     if (sentence.pe !== null) {
@@ -131,9 +136,15 @@
     for (const reason of sentence.reasons) {
       const item = element("li");
       const show = (tag, text) => { const part = element(tag); part.append(element("bdi", visible(text))); item.append(part); };
-      if (reason.old) show("del", reason.old);
-      if (reason.old && reason.new) item.append(" → ");
-      if (reason.new) show("ins", reason.new);
+      if (script.unspaced && reason.old && reason.new) {
+        const part = element("bdi");
+        part.append(...changesWithin(reason.old, reason.new));
+        item.append(part);
+      } else {
+        if (reason.old) show("del", reason.old);
+        if (reason.old && reason.new) item.append(" → ");
+        if (reason.new) show("ins", reason.new);
+      }
       if (reason.confidence !== null) item.append(` · confidence ${reason.confidence} %`);
       for (const [stream, name, text] of reason.cited) {
         const key = element("span", undefined, { className: `key ${stream}` });

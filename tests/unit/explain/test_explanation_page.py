@@ -163,6 +163,17 @@ def test_edits_without_a_visible_character_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
+def test_an_edit_of_a_sentence_without_spaces_shows_what_changed_within(tmp_path: Path) -> None:
+    mt, output = "请先打开文件，再读它(全部)。", "请先打开文件，再读它（全部）。"
+    one = replace(sentence(mt=mt, output=output), edits=(Edit("replace", (0, len(mt)), (0, len(output))),))
+    dom = opened(explanation_page("t", [replace(one, confidences=(0.5,))]), tmp_path)
+    shown = "请先打开文件，再读它<del>(</del><ins>（</ins>全部<del>)</del><ins>）</ins>。"
+    assert f'<dd dir="ltr" class="diff">{shown}</dd>' in dom
+    assert f"<bdi>{shown}</bdi> · confidence 50 %" in dom
+
+
+@pytest.mark.slow
+@needs_browser
 def test_search_ignores_case_and_the_encoding_of_marks(tmp_path: Path) -> None:
     search = """const field = document.querySelector("[name=text]"); field.value = "ti\u00ea\u0301ng";
       window.setTimeout = (draw) => draw(); field.dispatchEvent(new Event("input", {bubbles: true}));"""

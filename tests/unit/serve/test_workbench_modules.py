@@ -971,3 +971,17 @@ def test_a_proposal_shows_each_code_where_it_is(page: Any) -> None:
     inserted, all_ = run(page, "editor/proposal_view", body, proposal)
     assert inserted == "red<br/> and blue"
     assert all_.replace(" ", "") == "a<b>greenred<br/>andblue</b>door{0}"
+
+
+def test_an_edit_of_a_whole_sentence_without_spaces_shows_what_changed_within(page: Any) -> None:
+    before, after = "请先打开文件，再读它(全部)。", "请先打开文档，再读它（全部）。"
+    edit = {"before": before, "after": after, "mt_span": [0, 15], "pe_span": [0, 15], "confidence": 0.9}
+    body = """const { html, render } = await import(`${base}/lib.js`);
+      const host = document.createElement("div");
+      const editing = { revision: { value: 0 }, isLocked: false, toggle: () => {},
+        draft: { proposal: { text: input.after, codes: [], edits: [input] }, status: () => "accepted" } };
+      render(html`<${proposal_view.ProposalView} editing=${editing} language="zh" />`, host);
+      return ["del", "ins"].map((tag) => [...host.querySelectorAll(tag)].map((one) => one.textContent));"""
+    assert run(page, "editor/proposal_view", body, edit) == [["文件", "(", ")"], ["文档", "（", "）"]]
+    spaced = {**edit, "before": "das alte Haus", "after": "das neue Haus"}
+    assert run(page, "editor/proposal_view", body, spaced) == [["das alte Haus"], ["das neue Haus"]]

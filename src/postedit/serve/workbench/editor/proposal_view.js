@@ -1,6 +1,7 @@
 /** The proposal as differences within the machine translation; each edit is a button that takes it back. */
 import { html } from "../lib.js";
 import { inLanguage } from "../ui/controls.js";
+import { difference } from "../ui/difference.js";
 import { t } from "../strings.js";
 import { Chip, parts } from "./marked_text.js";
 
@@ -30,9 +31,18 @@ export function ProposalView({ editing, language }) {
 
 function EditButton({ number, edit, after, status, isLocked, onToggle }) {
   return html`<button type="button" class=${`edit ${status}`} aria-pressed=${status === "accepted" ? "true" : "false"} disabled=${isLocked} onClick=${onToggle}>
-    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${after}</ins>`}
+    <span class="edit-number">${number + 1}</span>${(typeof after === "string" && changesWithin(edit))
+      || html`${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${after}</ins>`}`}
     <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
 }
+
+/**
+ * Return the changed words within an edit in a script without spaces, where an edit may be a whole sentence; null for others.
+ * @param {{before: string, after: string}} edit
+ */
+export const changesWithin = ({ before, after }) => (after && UNSPACED.test(before) ? difference(before, after) : null);
+
+const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]/;
 
 const NAMES = {
   " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",

@@ -2,7 +2,7 @@
 import { html } from "../lib.js";
 import { Confidence, inLanguage } from "../ui/controls.js";
 import { format, t } from "../strings.js";
-import { visible } from "./proposal_view.js";
+import { changesWithin, visible } from "./proposal_view.js";
 
 const LEAST_SHARE = 0.25; // words are shown from this share of the largest weight
 
@@ -41,12 +41,19 @@ export const bestMatch = (editing) => (editing.segment.value ? matchesOf(editing
 function EditReasons({ isWaiting, edit, number, status, languages }) {
   return html`<li class=${status}>
     <p class="why-edit"><span class="edit-number">${number + 1}</span>
-      <bdi ...${inLanguage(languages[1])}><del>${visible(edit.before) || t.reasons.deleted}</del></bdi> → <bdi ...${inLanguage(languages[1])}><ins>${visible(edit.after) || t.reasons.deleted}</ins></bdi></p>
+      ${beforeAndAfter(edit, inLanguage(languages[1]))}</p>
     <${Confidence} value=${edit.confidence} />
     <ul>${edit.reasons.length
       ? edit.reasons.map((reason) => html`<li><${Reason} reason=${reason} languages=${languages} /></li>`)
       : html`<li class="soft">${isWaiting ? t.reasons.waiting : t.reasons.none}</li>`}</ul>
   </li>`;
+}
+
+function beforeAndAfter(edit, language) {
+  const within = changesWithin(edit);
+  if (within) return html`<bdi ...${language}>${within}</bdi>`;
+  const shown = (text) => visible(text) || t.reasons.deleted;
+  return html`<bdi ...${language}><del>${shown(edit.before)}</del></bdi> → <bdi ...${language}><ins>${shown(edit.after)}</ins></bdi>`;
 }
 
 function Reason({ reason, languages }) {
