@@ -14,8 +14,12 @@ function areUnspaced(texts) {
   return (joined.match(UNSPACED) || []).length > joined.length / 2 && joined.length > LENGTH * found.length;
 }
 
-// The words of a text without spaces between them, by the dictionary of the browser, and what stands between words.
-const segments = (text) => Array.from(new Intl.Segmenter(undefined, { granularity: "word" }).segment(text), (part) => part.segment);
+// The words of a text without spaces between them, by the dictionary of the browser, and what stands between words;
+// letters with their marks where the browser has no dictionary (Firefox before 125).
+function segments(text) {
+  if (!Intl.Segmenter) return text.match(/\P{M}\p{M}*|\p{M}+/gu) || [];
+  return Array.from(new Intl.Segmenter(undefined, { granularity: "word" }).segment(text), (part) => part.segment);
+}
 
 // The fewest word edits from `before` to `after`, as a list of {op: "keep" | "delete" | "insert" | "replace", old, now}.
 function align(before, after) {

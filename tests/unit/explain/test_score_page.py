@@ -21,6 +21,8 @@ from postedit.evaluate.test_set import TestSet, evaluate_systems
 from postedit.explain.charts import Series, bar_chart, even_ticks
 from postedit.explain.score_page import score_page
 
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the page's script")
+
 ARABIC = "القط نائم"
 JAPANESE = "猫が 寝て いる"
 
@@ -89,7 +91,7 @@ def test_missing_texts_are_left_out_of_the_page() -> None:
     assert "better than mt; left" not in html
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the page's script")
+@needs_node
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -116,6 +118,18 @@ def test_differences_by_kind(before: str, after: str, expected: list[list[str]],
     )
     done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == expected
+
+
+@needs_node
+def test_browsers_without_a_dictionary_compare_letter_by_letter() -> None:
+    script = files("postedit.explain").joinpath("differences.js")
+    program = (
+        "Intl.Segmenter = undefined;"
+        f"const page = require({json.dumps(str(script))});"
+        "console.log(JSON.stringify(['น้ำ A', '\u0301\u0301', ''].map(page.segments)))"
+    )
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [["น้", "ำ", " ", "A"], ["\u0301\u0301"], []]
 
 
 @needs_browser
