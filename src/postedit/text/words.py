@@ -61,7 +61,10 @@ _WHOLE: Final = {
     **dict.fromkeys(("uk", "be", "uz"), r"(?<!\w)\w++(?:['’ʼʻ‘]\w++)+"),
     **dict.fromkeys(("he", "yi"), r"(?<![א-ת])[א-ת]++(?:['׳״][א-ת]++|־\w++|\"[א-ת](?![א-ת]))+"),
 }
-"""By language, words with a mark within at which Moses would divide them, and write spaces when it joins them."""
+"""By language, words with a mark within at which Moses would divide them, and write spaces when it joins them.
+
+Words match only from their beginnings; otherwise the time would be quadratic in their lengths.
+"""
 
 _TIGHT_QUOTES: Final = frozenset(["ar", "be", "bg", "el", "fa", "hy", "ka", "ru", "uk", "ur"])
 """Languages that quote «thus», where Moses writes « thus » as in French."""

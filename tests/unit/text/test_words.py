@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from postedit.text.words import (
+    _WHOLE,
     UNSPACED,
     CharacterSplitter,
     MosesSplitter,
@@ -175,3 +176,12 @@ def test_marks_of_a_language_stay_as_it_writes_them(language: str, text: str, wo
 def test_lines_with_too_many_marks_within_words_are_divided_too() -> None:
     words = MosesSplitter("tr").words("PDF'yi " * 1500)
     assert "".join(words) == "PDF'yi" * 1500
+
+
+@pytest.mark.parametrize(("language", "word"), [("tr", "ev'e"), ("tr", "12'ye"), ("uk", "п'ять"), ("he", 'צה"ל')])
+def test_words_with_marks_are_sought_only_where_words_begin(language: str, word: str) -> None:
+    """If a match could begin at each letter of a long word, the time would be quadratic in its length."""
+    pattern = re.compile(_WHOLE[language])
+    assert pattern.match(word)
+    assert not any(pattern.match(word, place) for place in range(1, word.index(word[-2])))
+    assert not any(pattern.match(3 * word[0] + word, place) for place in (1, 2, 3))
