@@ -114,8 +114,8 @@ def tokenisation_differences(
     if max(here.uncomposed, there.uncomposed) >= _MIN_COUNT and not min(here.uncomposed, there.uncomposed):
         first, other = (name, reference_name) if here.uncomposed else (reference_name, name)
         found.append(
-            f"{first} encodes letters and their marks apart (not in Unicode's form NFC), and {other} does not: equal "
-            "words count as different; convert it to NFC"
+            f"{first} has letters that are not encoded in Unicode's form NFC, and {other} has none: equal words "
+            "count as different; convert it to NFC"
         )
     rates = [signs.capitals / max(1, signs.characters) for signs in (here, there)]
     if there.capitals >= _MIN_COUNT and here.words and rates[0] < _CAPITALS * rates[1]:
@@ -138,11 +138,9 @@ def unexpected_tokenisation(name: str, lines: Sequence[str], tokenize: Tokenize)
     found = tokenisation_signs(lines)
     form, raw = found.form, tokenize == "13a"
     if tokenize == "characters":
-        return (
-            []
-            if 2 * found.unspaced > found.characters
-            else [f"{name} seems to be in a script with spaces between words: leave out --tokenize characters"]
-        )
+        if 2 * found.unspaced >= found.characters:
+            return []
+        return [f"{name} seems to be in a script with spaces between words: leave out --tokenize characters"]
     if found.unsegmented:
         return [
             f"{name} has no spaces between words: whole sentences count as words, and a changed character as a changed "

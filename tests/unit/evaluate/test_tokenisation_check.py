@@ -62,10 +62,17 @@ def test_line_ends_and_case_are_reported(lines: list[str], said: str) -> None:
 def test_marks_that_are_encoded_differently_are_reported() -> None:
     composed, apart = ["Tiếng Việt"] * 9, [normalize("NFD", "Tiếng Việt")] * 9
     (found,) = tokenisation_differences("hyp", apart, "pe", composed)
-    assert found.startswith("hyp encodes letters and their marks apart")
+    assert found.startswith("hyp has letters that are not encoded in Unicode's form NFC, and pe has none")
     (found,) = tokenisation_differences("hyp", composed, "pe", apart)
-    assert found.startswith("pe encodes letters and their marks apart")
+    assert found.startswith("pe has letters that are not encoded in Unicode's form NFC, and hyp has none")
     assert tokenisation_differences("hyp", apart, "pe", apart) == []
+
+
+def test_letters_that_unicode_composes_with_no_mark_are_not_said_to_be_apart() -> None:
+    letter, apart = "\u09df", normalize("NFC", "\u09df")  # a letter of Bengali, which NFC divides
+    (found,) = tokenisation_differences("hyp", [f"সম{letter}"] * 9, "pe", [f"সম{apart}"] * 9)
+    assert found.startswith("hyp has letters that are not encoded")
+    assert "apart" not in found
 
 
 def test_line_ends_of_the_reference_are_reported() -> None:
@@ -114,6 +121,7 @@ def test_segmented_text_is_expected(line: str) -> None:
 
 def test_characters_are_counted_only_in_scripts_without_spaces() -> None:
     assert "leave out --tokenize characters" in unexpected_tokenisation("pe", RUNNING, "characters")[0]
+    assert unexpected_tokenisation("pe", ["", " "], "characters") == []
     spaced, joined = ["我们 在 那里 保存 了 文件 。"] * 20, ["我们在那里保存了文件。"] * 20
     assert tokenisation_differences("hyp", spaced, "pe", joined)
     assert tokenisation_differences("hyp", spaced, "pe", joined, spaces=False) == []
