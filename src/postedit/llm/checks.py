@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
-from postedit.text.languages import SCRIPTS, known_languages, language_identifier
+from postedit.text.languages import known_languages, language_identifier, scripts_of
 from postedit.text.words import JOINERS, MARKS
 
 _SHORT: Final = 4  # most characters of an mt that is too short for similarity to mean anything
@@ -263,15 +263,10 @@ def _ends_text(letter: str) -> bool:
 
 
 def _is_other_language(mt: str, text: str, target: str) -> bool:
-    target = base_language(target)
-    script = _script(text)
-    if (
-        script is not None
-        and script not in SCRIPTS.get(target, ())
-        and _share(mt, script) < 0.2
-        and _letters(mt) >= _SHORT
-    ):
+    script, scripts = _script(text), scripts_of(target)
+    if script is not None and script not in scripts and _share(mt, script) < 0.2 and _letters(mt) >= _SHORT:
         return True
+    target = base_language(target)
     if _letters(text) < _LETTERS:
         return False
     language, sure = _language(text)

@@ -19,11 +19,11 @@ def base_language(tag: str) -> str:
 
 def same_language(first: str, second: str) -> bool:
     """Return whether two tags have the same language, whatever their region, and the same script as far as known."""
-    scripts = {_script(first), _script(second)} - {""}
+    scripts = {script_of(first), script_of(second)} - {""}
     return base_language(first) == base_language(second) and len(scripts) < 2
 
 
-def _script(tag: str) -> str:
+def script_of(tag: str) -> str:
     """Return the script that a tag names or, for Chinese, implies ("zh" is simplified); empty if it is not known."""
     language, *others = _subtags(tag)
     named = next((one for one in others if len(one) == 4 and one.isalpha()), "")

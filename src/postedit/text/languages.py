@@ -5,13 +5,16 @@ from copy import copy
 from functools import cache
 from typing import Any, Final
 
+from postedit.text.language_tags import base_language, script_of
+
 SAMPLE: Final = 100
 """Number of segments by which a language is identified: far more than needed, in about a second."""
 
 _BY_SCRIPT: Final = {
-    "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
-    "oc pl pt qu ro rw sk sl sq sv sw tl tr vi wa xh zu",
-    "CYRILLIC": "be bg kk ky mk mn ru uk",
+    "LATIN": "af az br bs ca co cs cy da de en eo es et eu fi fo fr fy ga gd gl gn ha hr ht hu id ig is it jv la lb lg "
+    "ln lt lv mg mi ms mt nb nl nn no ny oc om pl pt qu rm ro rw sk sl sm sn so sq st su sv sw tl tn to tr ts vi wa wo "
+    "xh yo zu",
+    "CYRILLIC": "ba be bg cv kk ky mk mn ru tg tt uk",
     "GREEK": "el",
     "ARABIC": "ar fa ps ug ur",
     "HEBREW": "he yi",
@@ -36,8 +39,19 @@ _BY_SCRIPT: Final = {
     "CJK HIRAGANA KATAKANA": "ja",
     "CJK": "zh",
 }
-SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _BY_SCRIPT.items() for code in codes.split()}
+_SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _BY_SCRIPT.items() for code in codes.split()}
 """By language, the first words of the Unicode names of its letters. Languages with several scripts are left out."""
+
+_NAMED: Final = {"latn": "LATIN", "cyrl": "CYRILLIC", "arab": "ARABIC", "deva": "DEVANAGARI", "guru": "GURMUKHI"}
+
+
+def scripts_of(tag: str) -> frozenset[str]:
+    """Return the first words of the Unicode names of the letters of a language; empty if they are not known.
+
+    They are not for a language with several scripts, such as Serbian, if its tag names none.
+    """
+    named = _NAMED.get(script_of(tag))
+    return frozenset([named]) if named else _SCRIPTS.get(base_language(tag), frozenset())
 
 
 def ranked_languages(texts: Sequence[str]) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from postedit.text.config import TextConfig
 from postedit.text.language_tags import base_language
-from postedit.text.languages import SCRIPTS, known_languages, language_identifier
+from postedit.text.languages import known_languages, language_identifier, scripts_of
 from postedit.text.processor import TextProcessor
 
 _SAMPLE: Final = 100  # segments that are examined: far more than language identification needs, in about a second
@@ -31,7 +31,7 @@ def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]
 
 
 def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    of_src, of_tgt = (SCRIPTS.get(language, frozenset()) for language in _languages(config))
+    of_src, of_tgt = (scripts_of(language or "") for language in (config.src_lang, config.tgt_lang))
     # Japanese shares letters with Chinese; language identification decides between these.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 

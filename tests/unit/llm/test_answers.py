@@ -241,6 +241,8 @@ def test_translations_of_what_mt_left_in_the_source_language_may_pass() -> None:
         ("hy", "Տունն այսօր կարմիր է և շատ մեծ :"),
         ("km", "ផ្ទះនេះមានពណ៌ក្រហម ហើយធំណាស់នៅថ្ងៃនេះ។"),
         ("am", "ቤቱ ዛሬ ቀይ እና በጣም ትልቅ ነው ።"),
+        ("sr-Cyrl-RS", "Кућа је данас црвена и веома велика ."),
+        ("sr@cyrillic", "Кућа је данас црвена и веома велика ."),
     ],
 )
 def test_answers_in_the_script_of_the_target_language_may_pass(target: str, text: str) -> None:

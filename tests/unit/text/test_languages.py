@@ -2,7 +2,7 @@
 
 import pytest
 
-from postedit.text.languages import known_languages, language_identifier, ranked_languages
+from postedit.text.languages import known_languages, language_identifier, ranked_languages, scripts_of
 
 GERMAN = "Klicken Sie auf die Schaltfläche, um das Dokument zu speichern."
 
@@ -26,3 +26,20 @@ def test_shares_add_up_to_1(among: tuple[str, ...]) -> None:
     shares = dict(language_identifier(among, probabilities=True).rank(GERMAN))
     assert sum(shares.values()) == pytest.approx(1.0, abs=1e-4)
     assert max(shares, key=shares.__getitem__) == "de"
+
+
+@pytest.mark.parametrize(
+    ("tag", "scripts"),
+    [
+        ("ru-RU", {"CYRILLIC"}),
+        ("yo", {"LATIN"}),
+        ("zh-TW", {"CJK"}),
+        ("sr-Latn", {"LATIN"}),
+        ("sr_RS@cyrillic", {"CYRILLIC"}),
+        ("pa-Arab", {"ARABIC"}),
+        ("sr", set()),
+        ("", set()),
+    ],
+)
+def test_scripts_are_those_of_the_tag_or_else_of_the_language(tag: str, scripts: set[str]) -> None:
+    assert scripts_of(tag) == scripts
