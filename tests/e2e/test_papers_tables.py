@@ -44,7 +44,7 @@ def test_dev_stands_beside_dev_and_test_beside_test(table: dict) -> None:
 
 
 def test_general_models_read_the_triplets_of_their_paper() -> None:
-    """Pal et al. 2020, 4.2: 4M + 500K + 12K + 11K for all of table 1."""
+    """Pal et al. 2020, 4.2: 4M + 500K + 12K + 11K for table 1; the paper does not give the data of 1.4."""
     table = next(one for one in TABLES["table"] if one["title"] == "Pal et al. 2020, table 1")
     for row in table["rows"]:
         if "runs" in row:
