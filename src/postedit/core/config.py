@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -211,7 +211,7 @@ def _section_at(kind: Any, location: Iterable[Any]) -> Any:
 
 def _section_type(annotation: Any) -> Any:
     """Return the section class inside an annotation such as `Section | None` or `list[Section]`."""
-    if get_origin(annotation) in (Union, UnionType, list, tuple, dict):
+    if get_origin(annotation) in (Annotated, Union, UnionType, list, tuple, dict):
         candidates = (_section_type(argument) for argument in get_args(annotation))
         return next((candidate for candidate in candidates if candidate is not None), None)
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

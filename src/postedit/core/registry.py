@@ -1,6 +1,7 @@
 """Architectures by name. The list itself is `postedit.models.ARCHITECTURES`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,13 +34,25 @@ class Architecture:
         return self.model.config_class
 
     def build(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
-        """Return a freshly initialised model."""
-        return self.model(config, vocabularies)  # the constructor every subclass has
+        """Return a freshly initialised model in single precision, whatever PyTorch's default type is."""
+        with _single_precision():
+            return self.model(config, vocabularies)  # the constructor every subclass has
 
     def build_on_meta(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
         """Return a model on the meta device, whose weights have shapes but neither values nor memory."""
         with torch.device("meta"), _FillersLeftOut():
             return self.build(config, vocabularies)
+
+
+@contextmanager
+def _single_precision() -> Iterator[None]:
+    """Create tensors in single precision by default; applications often make half precision PyTorch's default."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(default)
 
 
 _FILLERS: Final = (

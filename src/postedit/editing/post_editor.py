@@ -269,13 +269,14 @@ class PostEditor(SavedEditor):
     ) -> list[PostEdit]:
         """Return the results of all segments in order; `find` is called with those that are not skipped."""
         asked = [segment for segment in segments if segment.skipped is None]
-        found = find(asked)
-        evidence: Sequence[Evidence | None] = [None] * len(asked)
-        if detail is not None:
-            from postedit.editing.evidence_extraction import EvidenceExtraction
+        with torch.autocast(self.device.type, enabled=False):  # `dtype` of `load` decides, not the caller's autocast
+            found = find(asked)
+            evidence: Sequence[Evidence | None] = [None] * len(asked)
+            if detail is not None:
+                from postedit.editing.evidence_extraction import EvidenceExtraction
 
-            extract = EvidenceExtraction(self.model, self.processor, config.batch_tokens, detail)
-            evidence = extract(asked, [None if hypotheses is None else hypotheses[0] for hypotheses in found])
+                extract = EvidenceExtraction(self.model, self.processor, config.batch_tokens, detail)
+                evidence = extract(asked, [None if hypotheses is None else hypotheses[0] for hypotheses in found])
         edited = (
             to_post_edit(self.processor, *one) for one in zip((one.mt for one in asked), found, evidence, strict=True)
         )

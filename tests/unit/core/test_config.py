@@ -101,6 +101,11 @@ def test_messages_are_in_words_of_users(values: dict[str, Any], problem: str) ->
     assert lines({"steps": 2, **values}) == [problem]
 
 
+def test_problems_inside_sections_that_may_be_texts_say_where() -> None:
+    with pytest.raises(DataError, match=r'^required\.0\.sorce: no such option; did you mean "source"\?'):
+        SearchConfig(required=[{"target": "Haus", "sorce": "house"}])
+
+
 def test_problems_inside_lists_and_tables_of_sections_say_where() -> None:
     (problem,) = lines({"steps": 2, "layers": [{"width": 1}, {"widht": 3}]})
     assert problem.startswith('layers.1.widht: no such option; did you mean "width"?')

@@ -70,3 +70,15 @@ def test_a_model_on_meta_has_the_sizes_of_a_real_one_and_draws_no_numbers() -> N
     sizes = {name: value.shape for name, value in ONE.build_on_meta(config, vocabularies).named_parameters()}
     assert torch.equal(torch.get_rng_state(), before)
     assert sizes == {name: value.shape for name, value in ONE.build(config, vocabularies).named_parameters()}
+
+
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
+def test_models_are_built_in_single_precision(default: torch.dtype) -> None:
+    info = VocabularyInfo(50, "words")
+    torch.set_default_dtype(default)  # as applications do
+    try:
+        model = ONE.build(ConditionalGRUConfig(embedding=8, hidden=8), Vocabularies({"src": info, "mt": info}, info))
+        assert torch.get_default_dtype() == default
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {weights.dtype for weights in model.parameters()} == {torch.float32}

@@ -151,6 +151,14 @@ def test_every_dtype_edits_and_saves_the_original_weights(
     assert content_fingerprint(tmp_path / "again") == content_fingerprint(path)
 
 
+def test_autocast_of_the_application_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PackedLinear, "min_weights", 1)
+    editor, segments = PostEditor.load(path, device="cpu"), (["the house", "it goes"], ["das Haus", "es geht"])
+    expected = editor.edit(*segments, evidence=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert editor.edit(*segments, evidence=True) == expected
+
+
 def test_the_fingerprint_is_that_of_what_decides_outputs(path: Path, tmp_path: Path) -> None:
     again = tmp_path / "model"
     shutil.copytree(path, again)
