@@ -25,27 +25,31 @@ phrase-based model or without a model, which have no other way."""
 class OnlineConfig(Config):
     """How a model learns from each correction."""
 
-    adapters: AdapterKind = Field("vectors", description="what changes: vectors, low-rank or all weights")
-    rank: int = Field(4, ge=1, description="rank of low-rank adapters")
-    rate: float = Field(1e-3, gt=0, description="learning rate of a step")
-    steps: int = Field(1, ge=1, description="steps for each correction")
-    replay: int = Field(3, ge=0, description="earlier corrections in the batch of a step")
-    version_every: int = Field(20, ge=1, description="corrections between states that are kept to undo")
+    adapters: AdapterKind = Field(default="vectors", description="what changes: vectors, low-rank or all weights")
+    rank: int = Field(default=4, ge=1, description="rank of low-rank adapters")
+    rate: float = Field(default=1e-3, gt=0, description="learning rate of a step")
+    steps: int = Field(default=1, ge=1, description="steps for each correction")
+    replay: int = Field(default=3, ge=0, description="earlier corrections in the batch of a step")
+    version_every: int = Field(default=20, ge=1, description="corrections between states that are kept to undo")
     watched: int = Field(
-        200, ge=0, description="recent corrections that decide whether learning helps; else it is off; 0: always on"
+        default=200,
+        ge=0,
+        description="recent corrections that decide whether learning helps; else it is off; 0: always on",
     )
-    seed: int = Field(1, ge=0, description="seed of replay and of adapters")
+    seed: int = Field(default=1, ge=0, description="seed of replay and of adapters")
 
 
 class NearestConfig(Config):
     """How a model adapts to each segment."""
 
-    most: int = Field(2, ge=1, description="nearest triplets to learn from")
-    least: float = Field(0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
-    rate: float = Field(1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion")
-    steps: int = Field(3, ge=1, description="steps on the nearest triplets")
+    most: int = Field(default=2, ge=1, description="nearest triplets to learn from")
+    least: float = Field(default=0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
+    rate: float = Field(
+        default=1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion"
+    )
+    steps: int = Field(default=3, ge=1, description="steps on the nearest triplets")
     watched: int = Field(
-        200, ge=0, description="recent corrections that decide whether this helps; else it is off; 0: always on"
+        default=200, ge=0, description="recent corrections that decide whether this helps; else it is off; 0: always on"
     )
 
 
@@ -53,8 +57,8 @@ class LearningConfig(Config):
     """How editors learn from corrections."""
 
     phrases: PhraseTextConfig = Field(
-        PhraseTextConfig(),
+        default=PhraseTextConfig(),
         description="how phrases divide texts, without a model or after a neural one, which decides if not given",
     )
-    online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
-    nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")
+    online: OnlineConfig = Field(default=OnlineConfig(), description="how the model learns from each correction")
+    nearest: NearestConfig = Field(default=NearestConfig(), description="how the model adapts to each segment")

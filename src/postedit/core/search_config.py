@@ -32,7 +32,7 @@ class Term(Config):
     """A required word or phrase."""
 
     target: str = Field(description="word or phrase that the output contains")
-    source: str = Field("", description="only where the source contains this as whole words; empty: always")
+    source: str = Field(default="", description="only where the source contains this as whole words; empty: always")
 
 
 class SearchConfig(Config):
@@ -43,76 +43,86 @@ class SearchConfig(Config):
     """
 
     beam: int = Field(
-        1,
+        default=1,
         ge=1,
         le=10_000,
         description="hypotheses kept per segment; 1: greedy search, with mt as draft if the model can",
     )
-    n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
-    patience: float = Field(1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished")
+    n_best: int = Field(default=1, ge=1, description="outputs per segment, at most beam")
+    patience: float = Field(
+        default=1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished"
+    )
     mt_candidate: bool = Field(
-        True,
+        default=True,
         description="return mt unchanged if the model ranks it above the result of search, or if that result was cut "
         "off at the length limit",
     )
-    length_penalty: float = Field(1.0, ge=0, le=10, description="rank hypotheses by score / length ** length_penalty")
+    length_penalty: float = Field(
+        default=1.0, ge=0, le=10, description="rank hypotheses by score / length ** length_penalty"
+    )
     normalisation: Normalisation = Field(
-        "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'
+        default="power",
+        description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)',
     )
     mbr: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         le=_HIGHEST,
         description="of the outputs of the beam and mt, return the one with the fewest expected edits, not the most "
         "probable one; probabilities are in proportion to exp(mbr * score); 0: off (Kumar and Byrne 2004)",
     )
     max_ratio: float = Field(
-        1.5, gt=0, le=1000, description="tokens of an output per token of mt, at most; see max_extra"
+        default=1.5, gt=0, le=1000, description="tokens of an output per token of mt, at most; see max_extra"
     )
     max_extra: int = Field(
-        10, ge=1, le=1_000_000, description="tokens that an output may have beyond max_ratio times those of mt"
+        default=10, ge=1, le=1_000_000, description="tokens that an output may have beyond max_ratio times those of mt"
     )
     max_input: int = Field(
-        512, ge=1, description="maximum number of tokens; a segment with a longer side is returned unedited"
+        default=512, ge=1, description="maximum number of tokens; a segment with a longer side is returned unedited"
     )
     cut_input: bool = Field(
-        False,
+        default=False,
         description="cut a longer side to its first max_input tokens instead; for tasks such as summaries, where mt "
         "is a text to read; needs mt_candidate = false",
     )
-    batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
+    batch_tokens: int = Field(
+        default=4000, ge=1, description="rows x tokens of the longest text in a batch, beams included"
+    )
     shortlist: int = Field(
-        0,
+        default=0,
         ge=0,
         description="greedy search writes only tokens of mt and src and this many of the most frequent; 0: all tokens",
     )
     post_edit_penalty: float = Field(
-        0.0, ge=0, le=_HIGHEST, description="nats for each output token that mt does not have; 0: off"
+        default=0.0, ge=0, le=_HIGHEST, description="nats for each output token that mt does not have; 0: off"
     )
-    exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")
+    exempt_src: bool = Field(default=False, description="tokens of src are exempt from post_edit_penalty")
     edit_cost: float = Field(
-        0.0, ge=0, le=_HIGHEST, description="nats for each token inserted, deleted or substituted; 0: off"
+        default=0.0, ge=0, le=_HIGHEST, description="nats for each token inserted, deleted or substituted; 0: off"
     )
     max_edits: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest number of tokens that the model inserts, deletes or substitutes"
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="largest number of tokens that the model inserts, deletes or substitutes",
     )
     coverage_penalty: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         le=_HIGHEST,
         description="nats for each unit of attention beyond 1 on a token of mt (or of the only input), in beam search; "
         "0: off (Gehrmann et al. 2018)",
     )
     no_repeat: int = Field(
-        0,
+        default=0,
         ge=0,
         le=10_000,
         description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off",
     )
-    no_unk: bool = Field(False, description="never write the token for unknown words")
-    banned: tuple[str, ...] = Field((), strict=False, description="words and phrases that are never written")
+    no_unk: bool = Field(default=False, description="never write the token for unknown words")
+    banned: tuple[str, ...] = Field(default=(), strict=False, description="words and phrases that are never written")
     required: tuple[Annotated[Term, BeforeValidator(_as_term)], ...] = Field(
-        (), strict=False, description="words and phrases that outputs contain, each for all or for some sources"
+        default=(), strict=False, description="words and phrases that outputs contain, each for all or for some sources"
     )
 
     @model_validator(mode="after")

@@ -277,9 +277,8 @@ class PostEditor(SavedEditor):
 
                 extract = EvidenceExtraction(self.model, self.processor, config.batch_tokens, detail)
                 evidence = extract(asked, [None if hypotheses is None else hypotheses[0] for hypotheses in found])
-        edited = (
-            to_post_edit(self.processor, *one) for one in zip((one.mt for one in asked), found, evidence, strict=True)
-        )
+        rows = zip((one.mt for one in asked), found, evidence, strict=True)
+        edited = (to_post_edit(self.processor, *row) for row in rows)
         return [
             unchanged(one.mt, one.skipped) if one.skipped is not None else replace(next(edited), input_cut=one.cut)
             for one in segments

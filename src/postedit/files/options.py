@@ -54,27 +54,29 @@ class FilesConfig(Config):
     """Options that decide which units of translation files are edited, and what is written beside a new target."""
 
     origins: tuple[OriginName, ...] = Field(
-        ("unknown", "machine", "fuzzy", "memory"),
+        default=("unknown", "machine", "fuzzy", "memory"),
         strict=False,
         description="origins of targets that are edited, such as machine,fuzzy; also human; unknown: the file "
         "does not say",
     )
     states: tuple[StateName, ...] = Field(
-        ("unknown", "initial", "translated"),
+        default=("unknown", "initial", "translated"),
         strict=False,
         description="states of targets that are edited, such as initial,translated; also reviewed, final",
     )
-    min_match: float = Field(0.0, ge=0, description="lowest score of a match that is edited, in percent")
+    min_match: float = Field(default=0.0, ge=0, description="lowest score of a match that is edited, in percent")
     max_match: float | None = Field(
-        None, ge=0, description="highest score of a match that is edited, in percent; above 100 for matches in context"
+        default=None,
+        ge=0,
+        description="highest score of a match that is edited, in percent; above 100 for matches in context",
     )
     languages: str = Field(
         "", description="source and target language to edit in TMX files, such as en:de; the model's if empty"
     )
-    check_languages: bool = Field(True, description="refuse files in other languages than the model's")
-    translate: bool = Field(False, description="translate units without a target, if the model can")
-    keep_former: bool = Field(True, description="keep the former target beside the new one")
-    notes: bool = Field(False, description="write the edits and their confidence into a note for translators")
+    check_languages: bool = Field(default=True, description="refuse files in other languages than the model's")
+    translate: bool = Field(default=False, description="translate units without a target, if the model can")
+    keep_former: bool = Field(default=True, description="keep the former target beside the new one")
+    notes: bool = Field(default=False, description="write the edits and their confidence into a note for translators")
 
     @field_validator("origins", "states", mode="before")
     @classmethod

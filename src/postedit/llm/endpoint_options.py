@@ -35,70 +35,82 @@ class LlmOptions(Config):
     model_config = ConfigDict(hide_input_in_errors=True)  # an address may contain a password
 
     endpoint: str = Field(
-        "", description=f"address of the server, up to /v1; ${ENDPOINT_VARIABLE} or that of OpenAI if empty"
+        default="", description=f"address of the server, up to /v1; ${ENDPOINT_VARIABLE} or that of OpenAI if empty"
     )
     key_variable: str = Field(
-        "OPENAI_API_KEY", description="environment variable with the key; it may be unset for servers without keys"
+        default="OPENAI_API_KEY",
+        description="environment variable with the key; it may be unset for servers without keys",
     )
     prompt: str = Field(
-        "minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
+        default="minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
     )
-    languages: str = Field("", description='source and target, such as "en:de"; empty: the prompt names no languages')
-    segments: int = Field(8, ge=1, le=100, description="maximum number of segments in a request")
-    temperature: float = Field(0.0, ge=0, le=2, description="sampling temperature; must be above 0 if llm.samples > 1")
-    seed: int = Field(1, ge=0, description="seed of sampling, for servers that accept one")
+    languages: str = Field(
+        default="", description='source and target, such as "en:de"; empty: the prompt names no languages'
+    )
+    segments: int = Field(default=8, ge=1, le=100, description="maximum number of segments in a request")
+    temperature: float = Field(
+        default=0.0, ge=0, le=2, description="sampling temperature; must be above 0 if llm.samples > 1"
+    )
+    seed: int = Field(default=1, ge=0, description="seed of sampling, for servers that accept one")
     structure: Structure = Field(
-        "auto",
+        default="auto",
         description="json-schema: the server enforces a schema; none: answers are parsed only; auto: if it can",
     )
     extra_tokens: int = Field(
-        0, ge=0, description="additional tokens of an answer, for models that reason before they answer"
+        default=0, ge=0, description="additional tokens of an answer, for models that reason before they answer"
     )
 
     least_kept: float = Field(
-        0.5,
+        default=0.5,
         ge=0,
         le=1,
         description="minimum similarity of an answer to mt, from 0 to 1 (identical); below it, mt is kept",
     )
 
-    examples: int = Field(4, ge=0, le=50, description="number of similar corrections from --memory shown for a segment")
+    examples: int = Field(
+        default=4, ge=0, le=50, description="number of similar corrections from --memory shown for a segment"
+    )
     least_similarity: float = Field(
-        0.3, ge=0, le=1, description="least similarity of an example, from 0 to 1 (the same source and mt)"
+        default=0.3, ge=0, le=1, description="least similarity of an example, from 0 to 1 (the same source and mt)"
     )
     context_tokens: int = Field(
-        1000,
+        default=1000,
         ge=0,
         description="approximate limit of the tokens of examples and terms in a request; the least similar are dropped",
     )
 
-    samples: int = Field(1, ge=1, le=64, description="answers sampled for a segment; one is chosen")
+    samples: int = Field(default=1, ge=1, le=64, description="answers sampled for a segment; one is chosen")
     consensus: Consensus = Field(
-        "chrf", description="metric by which the sample, or mt, nearest to all others is chosen"
+        default="chrf", description="metric by which the sample, or mt, nearest to all others is chosen"
     )
     scorer: str = Field(
-        "", description="model folder whose forced scores choose among samples and mt, in place of llm.consensus"
+        default="",
+        description="model folder whose forced scores choose among samples and mt, in place of llm.consensus",
     )
     tags: str = Field(
-        "",
+        default="",
         description="file of OK and BAD tags for gaps and words of mt: only edits where it has BAD are kept",
     )
-    tagged: str = Field("", description="file of the lines of mt that llm.tags describes")
+    tagged: str = Field(default="", description="file of the lines of mt that llm.tags describes")
 
-    concurrency: int = Field(8, ge=1, le=1000, description="maximum number of concurrent requests")
-    requests_per_minute: int = Field(0, ge=0, description="maximum number of requests per minute; 0: no limit")
+    concurrency: int = Field(default=8, ge=1, le=1000, description="maximum number of concurrent requests")
+    requests_per_minute: int = Field(default=0, ge=0, description="maximum number of requests per minute; 0: no limit")
     tokens_per_minute: int = Field(
-        0, ge=0, description="maximum number of tokens per minute, of prompts and answers; 0: no limit"
+        default=0, ge=0, description="maximum number of tokens per minute, of prompts and answers; 0: no limit"
     )
-    timeout: float = Field(120.0, gt=0, description="seconds for an answer")
-    retries: int = Field(6, ge=0, le=50, description="retries of a request after a temporary error")
+    timeout: float = Field(default=120.0, gt=0, description="seconds for an answer")
+    retries: int = Field(default=6, ge=0, le=50, description="retries of a request after a temporary error")
 
-    prices: str = Field("", description="TOML file of prices per million tokens; without one, costs are unknown")
+    prices: str = Field(
+        default="", description="TOML file of prices per million tokens; without one, costs are unknown"
+    )
     budget: float = Field(
-        0.0, ge=0, description="cost at which the work stops, including earlier parts of the same work; 0: no limit"
+        default=0.0,
+        ge=0,
+        description="cost at which the work stops, including earlier parts of the same work; 0: no limit",
     )
     cache: str = Field(
-        "",
+        default="",
         description="file that keeps answers, so that none is paid for twice; empty: in the cache folder of the user",
     )
 

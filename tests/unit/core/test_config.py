@@ -1,5 +1,6 @@
 """Configuration is checked whole, and what is wrong is said in terms of what the user wrote."""
 
+import ast
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import Field, model_validator
 
+import postedit
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, PosteditError, RecipeError
 from postedit.core.search_config import SearchConfig
@@ -208,7 +210,19 @@ def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
     assert problem.startswith("rate: must be a finite number")
 
 
+CONSTRUCTED = ("core/search_config.py", "files/options.py", "adapt/adaptation_config.py", "llm/endpoint_options.py")
+"""Files with options that users of the Python interface construct."""
+
+
 class TestConstructionInPython:
+    @pytest.mark.parametrize("name", CONSTRUCTED)
+    def test_type_checkers_see_which_options_have_a_default(self, name: str) -> None:
+        # Without plugins, they take an option for required unless `Field` gets `default` by name (PEP 681).
+        tree = ast.parse((Path(postedit.__file__).parent / name).read_text(encoding="utf-8"))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Field"]
+        assert calls
+        assert not [ast.unparse(call) for call in calls if call.args]
+
     @pytest.mark.parametrize(
         ("values", "said"),
         [
