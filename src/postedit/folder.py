@@ -157,6 +157,7 @@ class ModelFolder:
         record_folder(folder)
 
     @classmethod
+    @torch.inference_mode(False)  # applications may call this in inference mode, whose tensors can never be trained
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
         """Read a model folder; a weights file RUN/best/*.safetensors is read with the rest of RUN/model.
 

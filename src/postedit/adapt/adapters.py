@@ -109,7 +109,7 @@ class Adapters:
         for weight in weights.values():
             weight.requires_grad_(True)
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), torch.autocast(batch.device.type, enabled=False):
                 found: LabelLoss = self.model(batch)
                 loss = found.loss / found.tokens
                 gradients = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)

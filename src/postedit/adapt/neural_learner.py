@@ -122,6 +122,7 @@ class NeuralLearner(JudgedLearner):
         self._versions: dict[int, dict[str, Tensor]] = {}
         self._outputs: dict[int, str] = {}  # outputs of the trained model, by the number of the correction
 
+    @torch.inference_mode(False)  # in which an application may edit, and so learn what is new in the memory
     def learn_entries(self, entries: Iterable[Entry]) -> None:
         """Take over further entries; see `JudgedLearner.learn_entries`."""
         self._adapters.use(True)
@@ -222,11 +223,12 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
     @contextmanager
     def _adapted_to(self, near: Sequence[Near]) -> Iterator[None]:
         """Adapt the model to near triplets within the block, and restore its weights afterwards."""
-        batch = self._batches.batch([self._corrections[one.number] for one in near])
         try:
-            for _ in range(self._config.steps if batch is not None else 0):
-                assert batch is not None
-                self._adapters.step(batch, self._config.rate * near[0].similarity)
+            with torch.inference_mode(False):
+                batch = self._batches.batch([self._corrections[one.number] for one in near])
+                for _ in range(self._config.steps if batch is not None else 0):
+                    assert batch is not None
+                    self._adapters.step(batch, self._config.rate * near[0].similarity)
             yield
         finally:
             self._adapters.restore()

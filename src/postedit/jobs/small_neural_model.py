@@ -46,6 +46,7 @@ def neural_learner(text: PhraseTextConfig, updates: int = UPDATES) -> Learner:
     """
     config = _text_config(text)
 
+    @torch.inference_mode(False)  # whatever mode the application is in
     def train(corrections: Sequence[Correction]) -> Editor:
         processor = TextProcessor.fit(config, lambda: corrections)
         architecture = ARCHITECTURES[_ARCHITECTURE]

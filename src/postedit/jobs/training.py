@@ -94,6 +94,8 @@ class SharedParts:
     init: Path | None = None
 
 
+@torch.inference_mode(False)  # whatever mode the application is in
+@torch.enable_grad()
 def train(
     recipe: Recipe,
     folder: str | Path,

@@ -1,6 +1,7 @@
 """Neural models that learn from corrections: they learn, and forget to the bit."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from postedit.adapt.neural_learner import (
     load_to_adapt,
 )
 from postedit.adapt.remembering import Remembering
+from postedit.core.editor import PostEdit
 from postedit.core.errors import ModelFolderError
 from postedit.editing.post_editor import PostEditor
 
@@ -169,6 +171,30 @@ def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> No
     assert same(weights(editor), before)
     adapted.learn_entries([Entry(6, CORRECTIONS[0], 1), Entry(7, CORRECTIONS[2], 3), Entry(8, CORRECTIONS[4], 5)])
     assert adapted.edit(*texts)[0].score == pytest.approx(scores[0], abs=1e-5)
+
+
+MODES = {
+    "inference": torch.inference_mode,
+    "no gradients": torch.no_grad,
+    "autocast": partial(torch.autocast, "cpu", torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("path", MODELS[:1], indirect=True)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_mode_of_the_application_changes_nothing(path: Path, mode: str) -> None:
+    def learnt() -> tuple[dict[str, Tensor], list[PostEdit]]:
+        online, nearest = load_to_adapt(path), load_to_adapt(path)
+        NeuralLearner(online, OnlineConfig(rate=0.05, watched=0)).learn_entries(entries(CORRECTIONS))
+        adapted = NearestAdaptation(nearest, NearestConfig(least=0.5, watched=0))
+        adapted.learn_entries(entries(CORRECTIONS))
+        return weights(online), adapted.edit(["the house"], ["das Haus"])
+
+    with MODES[mode]():
+        found, edited = learnt()
+    expected, result = learnt()
+    assert same(found, expected)
+    assert edited == result
 
 
 def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> None:

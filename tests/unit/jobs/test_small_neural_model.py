@@ -42,6 +42,11 @@ def test_before_it_has_learnt_it_leaves_mt_as_it_is() -> None:
     assert not any(edit.changed for edit in outputs(triplets(80), triplets(30), 1))
 
 
+def test_an_application_may_learn_in_inference_mode() -> None:
+    with torch.inference_mode():
+        assert len(outputs(triplets(80), triplets(3), 1)) == 3
+
+
 @pytest.mark.slow
 def test_same_triplets_give_same_outputs_and_other_random_numbers_stay() -> None:
     state = torch.get_rng_state()

@@ -18,6 +18,7 @@ import pytest
 import stage_tools
 import tiny_models
 import tomli_w
+import torch
 from rich.console import Console
 
 from postedit import PostEditor, progress
@@ -83,6 +84,11 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
         training.train(recipe, tmp_path / "run", console=QUIET)
     longer = load_recipe(path, ["train.max_steps=3", "search.beam=2"])
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
+
+
+def test_an_application_may_train_in_inference_mode(recipe: Recipe, tmp_path: Path) -> None:
+    with torch.inference_mode():
+        assert training.train(recipe, tmp_path / "run", console=QUIET).training.steps == 2
 
 
 def test_text_is_learnt_from_chosen_sources_and_long_inputs_are_cut(tmp_path: Path) -> None:
@@ -417,6 +423,7 @@ def test_preparation_shows_rate_and_time_left(recipe: Recipe, tmp_path: Path, mo
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+import torch
 from rich.console import Console
 from postedit.data import corpus
 from postedit.recipe import load_recipe
