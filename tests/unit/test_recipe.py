@@ -11,8 +11,9 @@ from checkpoints import CHAT, bart, causal, nllb
 from postedit.cli.models import count_parameters
 from postedit.core.errors import DataError, RecipeError
 from postedit.gate import Gate
-from postedit.phrase.phrase_recipe import is_phrase_recipe
+from postedit.phrase.phrase_recipe import is_phrase_recipe, load_phrase_recipe
 from postedit.recipe import load_recipe, parse_recipe
+from postedit.shipped import find_recipe
 from postedit.synthesis.kinds import load_synth_recipe
 
 REPOSITORY = Path(__file__).parents[2]
@@ -236,9 +237,15 @@ def test_what_coverage_and_copied_tokens_need_is_found_before_work(tmp_path: Pat
 
 def test_a_path_that_is_none_is_refused() -> None:
     nothing: Any = None
-    for load in (load_recipe, Gate.load):
+    for load in (load_recipe, load_phrase_recipe, find_recipe, Gate.load):
         with pytest.raises(DataError, match="path must be a path"):
             load(nothing)
+
+
+@pytest.mark.parametrize("overrides", ["train.lr=1", {"train.lr": 1}])
+def test_overrides_that_are_no_list_are_refused(overrides: Any) -> None:
+    with pytest.raises(DataError, match=r'^overrides must be a list, such as \["train.lr=3e-4"\], not '):
+        load_recipe(REPOSITORY / "recipes/gru-hard-tiny.toml", overrides)
 
 
 def test_options_that_only_inherited_choices_use_stay() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from rich.console import Console
 
 import postedit
+from postedit.core.arguments import check_kind, path_of
 from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, RecipeError
@@ -61,17 +62,28 @@ class PhraseRun:
     triplets: int
 
 
-def train_phrases(recipe: PhraseRecipe, folder: Path, resume: bool, console: Console) -> PhraseRun:
-    """Train the model of `recipe` in `folder`.
+def train_phrases(
+    recipe: PhraseRecipe, folder: str | Path, resume: bool = False, console: Console | None = None
+) -> PhraseRun:
+    """Train the phrase-based model of `recipe` in `folder`.
 
     The model is written only at the end: with `resume`, an interrupted run starts again, and a finished one is not
     repeated.
 
+    Args:
+        recipe: model, data and options.
+        folder: a new folder, or that of the run to resume.
+        resume: whether to continue the run in `folder`.
+        console: where to report; standard error if None.
+
     Raises:
         RecipeError: if the run to resume had another recipe.
-        DataError: if the data cannot be used.
+        DataError: if the data cannot be used, `recipe` is not a phrase recipe, or `folder` not a path.
         OutputError: if the folder holds another run or cannot be written, or the disk is full.
     """
+    check_kind("recipe", recipe, PhraseRecipe, 'a PhraseRecipe, such as load_phrase_recipe("recipe.toml")')
+    folder = path_of("folder", folder)
+    console = Console(stderr=True, markup=False) if console is None else console
     _check_folder(recipe, folder, resume)
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

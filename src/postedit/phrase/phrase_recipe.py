@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import tomli_w
 
+from postedit.core.arguments import path_of
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
 from postedit.core.files import atomic_write
@@ -56,12 +57,17 @@ def is_phrase_recipe(path: Path, overrides: Sequence[str] = ()) -> bool:
     return isinstance(model, Mapping) and model.get("name") == NAME
 
 
-def load_phrase_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> PhraseRecipe:
-    """Return the recipe at `path` with `overrides` applied; with `check_data`, data files must exist.
+def load_phrase_recipe(path: str | Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> PhraseRecipe:
+    """Return the checked recipe of a phrase-based model at `path`, with `overrides` (`tune.metric=bleu`) applied.
+
+    With `check_data`, data files must exist. `data.dir` is relative to the recipe's folder, or to the current folder if
+    it is given as an override.
 
     Raises:
         RecipeError: if the recipe is not valid; the message names all problems.
+        DataError: if `path` is not a path.
     """
+    path = path_of("path", path)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_phrase_recipe(values, str(path), path.resolve().parent if check_data else None)
 

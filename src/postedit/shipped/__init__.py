@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from postedit.core.arguments import path_of
 from postedit.core.errors import RecipeError, nearest
 
 _FOLDER: Final = Path(str(files(__name__)))
@@ -21,14 +22,16 @@ EXAMPLES: Final = _FOLDER / "examples"
 """Samples of post-edits, a folder per language pair; the README in each describes it."""
 
 
-def find_recipe(path: Path, kind: str = "") -> Path:
+def find_recipe(path: str | Path, kind: str = "") -> Path:
     """Return the recipe that `path` names: a file, or by its name one that comes with postedit.
 
     A name may have "recipes/" before and ".toml" after it, and need not have `kind`, a subfolder of `RECIPES`.
 
     Raises:
         RecipeError: if there is neither, with the nearest name.
+        DataError: if `path` is not a path.
     """
+    path = path_of("path", path)
     if path.exists() and not path.is_dir():
         if not path.is_file():
             raise RecipeError(f"{path}: is a stream, but a recipe is read more than once; give a file")

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 from postedit.recipe import load_recipe
+from postedit.shipped import find_recipe
 
 QUIET = Console(quiet=True)
 
@@ -32,7 +34,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(folder: Path) -> PhraseRun:
-    return train_phrases(load_phrase_recipe(folder / "phrases.toml"), folder / "run", False, QUIET)
+    return train_phrases(load_phrase_recipe(str(folder / "phrases.toml")), str(folder / "run"), console=QUIET)
+
+
+def test_what_is_no_phrase_recipe_is_refused(tmp_path: Path) -> None:
+    recipe: Any = load_recipe(find_recipe("gru-hard-tiny"), check_data=False)
+    with pytest.raises(DataError, match="recipe must be a PhraseRecipe, such as load_phrase_recipe"):
+        train_phrases(recipe, str(tmp_path / "run"))
 
 
 def test_a_model_learns_its_triplets(run: PhraseRun) -> None:
