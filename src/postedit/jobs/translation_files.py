@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -208,16 +209,18 @@ class Pairs:
         tasks: the files that can be edited.
         total: the number of pairs.
         refused: why the other files cannot be edited.
-        lines: the pairs as JSON lines.
+        lines: the pairs as JSON lines, in a file that is closed together with this object.
     """
 
     def __init__(self, tasks: Sequence[FileTask], total: int, refused: Sequence[DataError], lines: IO[str]) -> None:
         self.tasks, self.total, self.refused = tasks, total, refused
         self._lines = lines
+        weakref.finalize(self, lines.close)
 
     def __iter__(self) -> Iterator[Pair]:
         self._lines.seek(0)
-        return (Pair(*json.loads(line)) for line in self._lines)
+        for line in self._lines:
+            yield Pair(*json.loads(line))
 
 
 def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[str, str], console: Console) -> Pairs:
@@ -255,6 +258,7 @@ def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[
                 total += count
                 readable.append(task)
     if not readable:
+        lines.close()
         raise refused[0]
     return Pairs(readable, total, refused, lines)
 

@@ -1,5 +1,6 @@
 """`edit_file`: translation files from Python, as the command edits them."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,23 @@ def test_targets_are_corrected_and_protected(path: Path) -> None:
     summary = edit_file(Protected(Replacing()), path, out, config=config)
     assert (summary.changed, summary.fallbacks) == (1, {"number": 2})
     assert "seit 12 Jahren" in out.read_text()
+
+
+def test_temporary_files_are_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    make = tempfile.TemporaryFile
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(make(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", noted)
+    edit_file(Replacing(), path, path.with_name("b.xlf"))
+    path.write_text("<xliff", "utf-8")
+    with pytest.raises(DataError):
+        edit_file(Replacing(), path, path.with_name("c.xlf"))
+    assert len(made) >= 2
+    assert all(file.closed for file in made)
 
 
 def test_the_copy_is_that_of_the_command(path: Path, tiny_folders: Path) -> None:
