@@ -16,6 +16,7 @@ from tiny import (
     ensembles,
 )
 
+from postedit.core.registry import Registry
 from postedit.models import ARCHITECTURES
 
 
@@ -32,6 +33,11 @@ def test_every_registered_architecture_belongs_to_one_family() -> None:
 def test_the_tests_load_while_a_configuration_is_missing(monkeypatch) -> None:
     monkeypatch.delitem(TINY, "cgru")
     assert not any("cgru" in names for names, _, _ in ensembles().values())
+
+
+def test_architectures_may_be_listed_in_any_order(monkeypatch) -> None:
+    monkeypatch.setattr("tiny.ARCHITECTURES", Registry([*ARCHITECTURES.values()][::-1]))
+    assert set(REPRESENTATIVES) <= {*TINY, *ensembles()}
 
 
 @pytest.mark.parametrize("subjects", [ARCHITECTURE_NAMES, SUBJECT_NAMES, SUBJECTS_BY_DTYPE])
