@@ -71,7 +71,7 @@ class FilesConfig(Config):
         description="highest score of a match that is edited, in percent; above 100 for matches in context",
     )
     languages: str = Field(
-        "", description="source and target language to edit in TMX files, such as en:de; the model's if empty"
+        default="", description="source and target language to edit in TMX files, such as en:de; the model's if empty"
     )
     check_languages: bool = Field(default=True, description="refuse files in other languages than the model's")
     translate: bool = Field(default=False, description="translate units without a target, if the model can")
