@@ -68,7 +68,7 @@ def test_marks_that_are_encoded_differently_are_reported() -> None:
     assert tokenisation_differences("hyp", apart, "pe", apart) == []
 
 
-def test_letters_that_unicode_composes_with_no_mark_are_not_said_to_be_apart() -> None:
+def test_letters_that_unicode_divides_are_not_said_to_be_apart() -> None:
     letter, apart = "\u09df", normalize("NFC", "\u09df")  # a letter of Bengali, which NFC divides
     (found,) = tokenisation_differences("hyp", [f"সম{letter}"] * 9, "pe", [f"সম{apart}"] * 9)
     assert found.startswith("hyp has letters that are not encoded")
