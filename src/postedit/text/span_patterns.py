@@ -29,6 +29,10 @@ _LATER: Final = (  # letters of scripts with spaces, which may occur in addresse
     "\u06d5-\u0963\u0966-\u0df3\u0df5-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
 )
 _WORD: Final = _NAME + _LATER
+_BEFORE: Final = _NAME + (  # without Hebrew and Arabic letters, which stand before a name as short words: בREADME.md
+    "\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588\u0660-\u0669\u06f0-\u06f9\u0700-\u0963\u0966-\u0df3"
+    "\u0df5-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
+)
 _EXTENSIONS: Final = (
     "7z|avi|bat|bmp|cfg|class|conf|cpp|css|csv|dll|docx?|exe|gif|gz|html?|ico|ini|jar|java|jpe?g|js|json|log|md|mov|mp3|"
     "mp4|msi|odt|pdf|php|png|po|pptx?|properties|psd|py|rar|rb|rtf|sh|sql|svg|tar|tiff?|toml|ts|tsv|txt|wav|webp|xhtml|"
@@ -64,12 +68,12 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "url",
         "url",
         (
-            rf"(?<![{_WORD}])(?i:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_ADDRESS}\[\]]+",
-            rf"(?<![{_WORD}@/-])(?:(?:[A-Za-z0-9-]+\.){{1,20}}(?:{_DOMAINS}|{_DOMAINS.upper()}){_MORE}(?![{_WORD}-])|"
+            rf"(?<![{_BEFORE}])(?i:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_ADDRESS}\[\]]+",
+            rf"(?<![{_BEFORE}@/-])(?:(?:[A-Za-z0-9-]+\.){{1,20}}(?:{_DOMAINS}|{_DOMAINS.upper()}){_MORE}(?![{_WORD}-])|"
             rf"localhost(?=[:/]))(?::\d{{1,5}})?(?:/[{_ADDRESS}]*)?",
         ),
     ),
-    ("email", "email", (rf"(?<![{_WORD}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])",)),
+    ("email", "email", (rf"(?<![{_BEFORE}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])",)),
     (
         "placeholder",
         "placeholder",
@@ -91,11 +95,11 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "path",
         "path",
         (
-            rf"(?<![{_WORD}])[A-Za-z]:\\(?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}\\)*{_SEGMENT}*",
-            rf"(?<![{_WORD}])[A-Za-z]:/(?:{_SEGMENT}+[\\/])*{_SEGMENT}*",
+            rf"(?<![{_BEFORE}])[A-Za-z]:\\(?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}\\)*{_SEGMENT}*",
+            rf"(?<![{_BEFORE}])[A-Za-z]:/(?:{_SEGMENT}+[\\/])*{_SEGMENT}*",
             rf"\\\\[{_NAME}.-]+(?:\\{_SEGMENT}+)+",
-            rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])",
-            rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}"
+            rf"(?<![{_BEFORE}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}"
             rf"\.(?:{_EXTENSIONS}|{_EXTENSIONS.upper()}){_MORE}(?![{_WORD}])",
         ),
     ),
@@ -103,12 +107,12 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "code",
         "code",
         (
-            rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.){{0,20}}[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])",
-            rf"(?<![{_WORD}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])",
-            rf"(?<![{_WORD}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])",
-            rf"(?<![{_WORD}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])",
-            rf"(?<![{_WORD}])(?!Ma?c[A-Z])(?:[A-Z][a-z]+){{2,}}[A-Z]*(?![{_WORD}])",
-            rf"(?<![{_WORD}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}])(?:[A-Za-z_][{_NAME}]*\.){{0,20}}[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])",
+            rf"(?<![{_BEFORE}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}])(?!Ma?c[A-Z])(?:[A-Z][a-z]+){{2,}}[A-Z]*(?![{_WORD}])",
+            rf"(?<![{_BEFORE}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
         ),
     ),
     ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])(?:[\w{MARKS}]|[{JOINERS}](?=[\w{MARKS}]))+",)),

@@ -110,6 +110,13 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("markup", "&lt;b&gt;x&lt;/b&gt; **y**", ["&lt;b&gt;", "&lt;/b&gt;", "**", "**"]),
         ("unit", "5 %, $9, 16 GB, 30°C, {0} €, EUR 8, ７％", ["%", "$", "GB", "°C", "€", "EUR", "%"]),
         ("unit", "a %, GB, in 5 cases, $x, 5 days", []),
+        (
+            "url",
+            "وhttps://example.org/ar, ל־example.org, לexample.org",
+            ["https://example.org/ar", *["example.org"] * 2],
+        ),
+        ("path", "بREADME.md, בREADME.md, و/etc/hosts", ["README.md", "README.md", "/etc/hosts"]),
+        ("code", "הgetName() וmy_name", ["getName()", "my_name"]),
         ("unit", "٥٠٪, ۵ ﷼, ₾50, ֏5, ៛5, ₭5, ৳5", ["%", "ریال", "₾", "֏", "៛", "₭", "৳"]),
         ("code", "XmlReader and PowerPoint, no USA, McMahon or Q3Plan", ["XmlReader", "PowerPoint"]),
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
