@@ -973,7 +973,7 @@ def test_a_proposal_shows_each_code_where_it_is(page: Any) -> None:
     assert all_.replace(" ", "") == "a<b>greenred<br/>andblue</b>door{0}"
 
 
-def test_an_edit_of_a_whole_sentence_without_spaces_shows_what_changed_within(page: Any) -> None:
+def test_an_edit_of_a_sentence_without_spaces_shows_what_changed_within(page: Any) -> None:
     before, after = "请先打开文件，再读它(全部)。", "请先打开文档，再读它（全部）。"
     edit = {"before": before, "after": after, "mt_span": [0, 15], "pe_span": [0, 15], "confidence": 0.9}
     body = """const { html, render } = await import(`${base}/lib.js`);
