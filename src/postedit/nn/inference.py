@@ -107,13 +107,19 @@ class PackedLinear(nn.Module):
         self.register_buffer("bias", bias)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for copying and pickling, with the weights in the plain layout."""
-        return {**self.__dict__, "_buffers": {**self._buffers, "weight": self.weight.to_dense()}}
+        """Return the state for copying and pickling, with the weights in the plain layout, as bytes in an array.
+
+        PyTorch would share the memory of a tensor with a spawned process, but that of a new one is gone by then.
+        """
+        weight = self.weight.to_dense()
+        stored = weight.view(torch.uint8).numpy(), weight.dtype
+        return {**self.__dict__, "_buffers": {**self._buffers, "weight": stored}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a state, and lay out its weights again."""
+        array, dtype = state["_buffers"]["weight"]
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight)
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(torch.from_numpy(array).view(dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""

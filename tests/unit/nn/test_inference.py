@@ -1,6 +1,7 @@
 """Layers made for inference, one by one; tests/contract/test_inference.py has them in every architecture."""
 
 import copy
+import multiprocessing
 import os
 import pickle
 import subprocess
@@ -60,6 +61,15 @@ def test_prepared_models_can_be_copied_and_sent_to_processes(precision: Precisio
         assert other.first is other.second
         assert torch.equal(other.first(x), model.first(x))
         assert torch.equal(other.head(x).log_probs(), model.head(x).log_probs())
+
+
+@pytest.mark.slow
+def test_a_process_can_be_spawned_with_a_prepared_model() -> None:
+    model = prepare_for_inference(nn.Sequential(SoftmaxHead(1024, 600)))
+    process = multiprocessing.get_context("spawn").Process(target=repr, args=(model,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 
 def test_double_precision_stays_as_it_is() -> None:
