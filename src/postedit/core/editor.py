@@ -65,10 +65,10 @@ class Constraints:
     def __post_init__(self) -> None:
         if not isinstance(self.prefix, str):
             raise DataError(f"prefix must be text, not {self.prefix!r:.80}")
-        for name in ("required", "banned"):
-            phrases = getattr(self, name)
+        for name, phrases in (("required", self.required), ("banned", self.banned)):
             if not is_list(phrases) or not all(isinstance(one, str) and one.strip() for one in phrases):
                 raise DataError(f"{name} must be a tuple of words or phrases, none of them blank, not {phrases!r:.80}")
+            object.__setattr__(self, name, tuple(map(str, phrases)))  # a list would have no hash
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.required or self.banned)

@@ -21,6 +21,8 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from postedit.core.arguments import check_kind, is_list
+from postedit.core.errors import DataError
 from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
@@ -51,7 +53,11 @@ _NEAR: Final = 20  # characters before a term that are searched for the word bef
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """A term of the source with its translations."""
+    """A term of the source with its translations.
+
+    Raises:
+        DataError: if the source is not text, or the translations or forms are not tuples of texts.
+    """
 
     source: str
     targets: tuple[str, ...] = ()  # an output should have one of them; search requires the first
@@ -59,6 +65,15 @@ class GlossaryEntry:
     case_sensitive: bool = False
     source_forms: tuple[str, ...] = ()  # inflected forms of the source
     target_forms: tuple[str, ...] = ()  # inflected forms of the targets, which count as targets too
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str):
+            raise DataError(f"source of a glossary entry must be text, not {self.source!r:.80}")
+        for name in ("targets", "forbidden", "source_forms", "target_forms"):
+            texts = getattr(self, name)
+            if not is_list(texts) or not all(isinstance(text, str) for text in texts):
+                raise DataError(f"{name} of the term {self.source!r:.80} must be a tuple of texts, not {texts!r:.80}")
+            object.__setattr__(self, name, tuple(texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +85,16 @@ class FoundTerm:
 
 
 class Glossary:
-    """Entries, found by their source terms; those with the same source term are merged, so all targets are allowed."""
+    """Entries, found by their source terms; those with the same source term are merged, so all targets are allowed.
+
+    Raises:
+        DataError: if an entry is not a `GlossaryEntry`.
+    """
 
     def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
         merged: dict[tuple[str, bool], GlossaryEntry] = {}
         for entry in entries:
+            check_kind("entry", entry, GlossaryEntry, 'a GlossaryEntry, such as GlossaryEntry("house", ("Haus",))')
             key = entry.source, entry.case_sensitive
             merged[key] = _merged(merged[key], entry) if key in merged else entry
         self.entries = tuple(merged.values())

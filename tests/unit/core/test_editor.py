@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -240,3 +241,8 @@ def test_a_gate_needs_an_editor() -> None:
     nothing: Any = None
     with pytest.raises(DataError, match="editor must be an Editor"):
         Gated(nothing)
+
+
+def test_constraints_given_as_lists_are_those_given_as_tuples() -> None:
+    lists: Any = {"required": ["das Haus"], "banned": np.array(["x"])}
+    assert {Constraints(**lists): 1} == {Constraints(required=("das Haus",), banned=("x",)): 1}

@@ -2,9 +2,11 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from postedit.core.errors import DataError
 from postedit.text.glossary import Glossary, GlossaryEntry, TermRule
 from postedit.text.protected_spans import Value, find_spans
 
@@ -13,6 +15,29 @@ FILE = GlossaryEntry("file", ("Datei",), ("Akte",), source_forms=("files",), tar
 
 def found(entries: list[GlossaryEntry], src: str) -> dict[str, int]:
     return {one.entry.source: one.count for one in Glossary(entries).find(src)}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (("house", "Haus"), r"targets of the term 'house' must be a tuple of texts, not 'Haus'"),
+        (("house", (), [3]), r"forbidden of the term 'house' must be a tuple of texts, not \[3\]"),
+        ((None,), "source of a glossary entry must be text, not None"),
+    ],
+)
+def test_entries_check_themselves(values: Any, message: str) -> None:
+    with pytest.raises(DataError, match=f"^{message}"):
+        GlossaryEntry(*values)
+
+
+def test_entries_may_have_lists() -> None:
+    assert {GlossaryEntry("house", ["Haus"]): 1} == {GlossaryEntry("house", ("Haus",)): 1}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entries", ["abc", [("house", "Haus")], {"house": "Haus"}])
+def test_a_glossary_has_only_entries(entries: Any) -> None:
+    with pytest.raises(DataError, match=r"^entry must be a GlossaryEntry, such as GlossaryEntry"):
+        Glossary(entries)
 
 
 @pytest.mark.parametrize(
