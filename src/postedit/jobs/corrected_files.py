@@ -202,6 +202,7 @@ def edit_file(
         OutputError: if the copy cannot be written.
     """
     check_kind("editor", editor, Editor, "an Editor, such as PostEditor.load(folder)")
+    check_kind("search", search, SearchConfig | None, "a SearchConfig, such as SearchConfig(beam=4)")
     check_kind("config", config, FilesConfig | None, "a FilesConfig, such as FilesConfig(translate=True)")
     path, out, quiet = path_of("path", path), path_of("out", out), Console(quiet=True)
     config = config or FilesConfig()

@@ -99,6 +99,9 @@ def test_what_cannot_be_edited_leaves_no_copy(path: Path) -> None:
         edit_file(editor, path, path)
     with pytest.raises(DataError, match=r"files\.translate: this editor cannot translate"):
         edit_file(editor, path, out, config=FilesConfig(translate=True))
+    search: Any = {"beam": 4}
+    with pytest.raises(DataError, match="search must be a SearchConfig"):
+        edit_file(editor, path, out, search=search)
     editor.abilities = Abilities(languages=("en", "fr"))
     with pytest.raises(DataError, match="from en to de, and the model from en to fr"):
         edit_file(editor, path, out)
