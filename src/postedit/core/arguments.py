@@ -5,9 +5,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
+
+Item = TypeVar("Item")
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # halves of characters, which UTF-8 cannot encode
 
@@ -76,6 +79,19 @@ def check_kind(name: str, given: Any, kind: Any, example: str) -> None:
     """
     if not isinstance(given, kind):
         raise DataError(f"{name} must be {example}, not {given!r:.80}")
+
+
+def list_of(source: str, found: Any, kind: type[Item], count: int) -> list[Item]:
+    """Return what a method of the user's own, named `source`, has returned for `count` segments.
+
+    Raises:
+        DataError: if it is not a list of `count` instances of `kind`.
+    """
+    if not isinstance(found, list | tuple) or not all(isinstance(one, kind) for one in found):
+        raise DataError(f"{source} must return a list of {kind.__name__}, one per segment, not {found!r:.80}")
+    if len(found) != count:
+        raise DataError(f"{source} returned {counted(len(found), 'correction')}, not {count:,}")
+    return list(found)
 
 
 def is_list(given: Any) -> bool:

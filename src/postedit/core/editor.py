@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
-from postedit.core.arguments import check_text, entries_of, is_list, texts_of, whole
+from postedit.core.arguments import check_text, entries_of, is_list, list_of, texts_of, whole
 from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -323,13 +323,7 @@ class Editor(ABC):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
         self._check_given(segments, config, search or SearchConfig())
-        found = self.edit_segments(segments, config, evidence=_detail(evidence))
-        name = type(self).__name__
-        if not isinstance(found, list | tuple) or not all(isinstance(one, PostEdit) for one in found):
-            raise DataError(f"{name}.edit_segments must return a list of PostEdit, one per segment, not {found!r:.80}")
-        if len(found) != len(segments):
-            raise DataError(f"{name}.edit_segments returned {counted(len(found), 'correction')}, not {len(segments):,}")
-        return found
+        return edited(self, segments, config, _detail(evidence))
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
         """Check the search options, and that the editor supports what the segments and the caller's options need."""
@@ -435,6 +429,12 @@ def segments_of(
             check_text(f"segment {number}: {name}", text)
     rows = zip(sources, translations, beginnings, phrases, strict=True)
     return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
+
+
+def edited(editor: Editor, segments: Sequence[Segment], search: SearchConfig, detail: Detail | None) -> list[PostEdit]:
+    """Return the corrections by an editor, perhaps of the user's own, after checking that there is one per segment."""
+    found = editor.edit_segments(segments, search, evidence=detail)
+    return list_of(f"{type(editor).__name__}.edit_segments", found, PostEdit, len(segments))
 
 
 def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:

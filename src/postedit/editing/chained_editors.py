@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.arguments import check_kind
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.saved_editor import SavedEditor
@@ -133,9 +133,9 @@ class Chain(SavedEditor):
         config = search or self.search
         self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
         first, second = self.configs(config)
-        before = self.first.edit_segments(segments, first, evidence=_detail_of(self.first, evidence))
+        before = edited(self.first, segments, first, _detail_of(self.first, evidence))
         between = [replace(segment, mt=one.text) for segment, one in zip(segments, before, strict=True)]
-        after = self.second.edit_segments(between, second, evidence=_detail_of(self.second, evidence))
+        after = edited(self.second, between, second, _detail_of(self.second, evidence))
         return [_joined(*step, config.n_best) for step in zip(segments, before, after, strict=True)]
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from postedit.core.editor import Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
+from postedit.core.editor import Detail, Editor, EditorWrapper, Identity, PostEdit, Segment, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.text.composed_edits import composed_edits, sure_edits
@@ -87,14 +87,14 @@ class Iterated(EditorWrapper[Editor]):
         self, segments: Sequence[Segment], search: SearchConfig, evidence: Detail | None
     ) -> tuple[list[PostEdit], *tuple[dict[int, PostEdit], ...]]:
         """Return the corrections of the first pass, and for each later pass those that changed a text, by segment."""
-        first = self.inner.edit_segments(segments, search, evidence=evidence)
+        first = edited(self.inner, segments, search, evidence)
         seen = [{segment.mt or "", one.text} for segment, one in zip(segments, first, strict=True)]
         later: list[dict[int, PostEdit]] = []
         current = {row: one for row, one in enumerate(first) if one.changed}
         for _ in range(1, self.passes):
             rows = list(current)
             inputs = [replace(segments[row], mt=current[row].text) for row in rows]
-            found = self.inner.edit_segments(inputs, search, evidence=evidence) if inputs else []
+            found = edited(self.inner, inputs, search, evidence) if inputs else []
             current = {row: one for row, one in zip(rows, found, strict=True) if one.text not in seen[row]}
             if not current:
                 break

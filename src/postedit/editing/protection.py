@@ -16,6 +16,7 @@ from postedit.core.editor import (
     Identity,
     PostEdit,
     Segment,
+    edited,
 )
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -87,7 +88,7 @@ class Protected(EditorWrapper[Editor]):
     ) -> list[PostEdit]:
         """Return one correction per segment that keeps the rule; see `Editor.edit_segments`."""
         config = search or self.search
-        results = self.inner.edit_segments(segments, config, evidence=evidence)
+        results = edited(self.inner, segments, config, evidence)
         cases = [self._case(*one, config) for one in zip(segments, results, strict=True)]
         asked = [case for case in cases if case.wants_search] if self.inner.abilities.constraints else []
         for case, second in zip(asked, self._again(asked, config, evidence), strict=True):
@@ -108,7 +109,7 @@ class Protected(EditorWrapper[Editor]):
         if not cases:
             return []
         try:
-            return self.inner.edit_segments([case.constrained for case in cases], config, evidence=evidence)
+            return edited(self.inner, [case.constrained for case in cases], config, evidence)
         except DataError:
             if len(cases) == 1:
                 return [None]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from postedit.core.arguments import check_kind
-from postedit.core.editor import Abilities, Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
+from postedit.core.editor import Abilities, Detail, Editor, EditorWrapper, Identity, PostEdit, Segment, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.results import keep_edits
@@ -63,7 +63,7 @@ class Gated(EditorWrapper[Editor]):
         if any(segment.constraints for segment in segments):
             raise DataError(_CONSTRAINED)
         if self.gate is None:
-            edits = self.inner.edit_segments(segments, config, evidence=evidence)
+            edits = edited(self.inner, segments, config, evidence)
             if self.min_confidence and any(edit.changed and not edit.confidences for edit in edits):
                 raise DataError("this editor has no confidence in its edits that min_confidence could compare")
             return [
@@ -71,7 +71,7 @@ class Gated(EditorWrapper[Editor]):
                 for one, edit in zip(segments, edits, strict=True)
             ]
         needed: Detail | None = "attention" if self.inner.abilities.evidence else None
-        edits = self.inner.edit_segments(segments, config, evidence=evidence or needed)
+        edits = edited(self.inner, segments, config, evidence or needed)
         judged = judge(self.inner, segments, edits)
         kept = [
             self.gate.rule(one.mt or "", found, self.min_confidence)

@@ -230,6 +230,25 @@ def test_arguments_that_cannot_be_met_are_named(
         make(editor)
 
 
+WRAPPERS: dict[str, Callable[[Editor], Editor]] = {
+    "protection": Protected,
+    "gate": lambda inner: Gated(inner, min_confidence=0.5),
+    "passes": lambda inner: Iterated(inner, 2),
+    "first of a chain": lambda inner: Chain(inner, TableEditor(TABLE)),
+    "second of a chain": lambda inner: Chain(TableEditor(TABLE), inner),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_an_editor_inside_another_is_named(wrapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outer = WRAPPERS[wrapper](_Terse(TABLE))
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments returned 2 corrections, not 3"):
+        outer.edit(SRC[:3], MT[:3])
+    monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: None)
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments must return a list of PostEdit, .* not None"):
+        outer.edit(SRC[:1], MT[:1])
+
+
 @pytest.mark.parametrize("returned", [None, ["text"], iter([])])
 def test_an_editor_that_returns_no_list_of_edits_is_named(returned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: returned)
