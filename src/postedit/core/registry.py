@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, Final
 
 import torch
@@ -44,15 +45,19 @@ class Architecture:
             return self.build(config, vocabularies)
 
 
+_DEFAULT_DTYPE: Final = RLock()  # PyTorch's default type is that of all threads, which may load models at once
+
+
 @contextmanager
 def _single_precision() -> Iterator[None]:
     """Create tensors in single precision by default; applications often make half precision PyTorch's default."""
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(default)
+    with _DEFAULT_DTYPE:
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 _FILLERS: Final = (

@@ -1,5 +1,8 @@
 """Architectures by name, and the error that helps to find the name."""
 
+from dataclasses import replace
+from threading import Event, Thread, current_thread
+
 import pytest
 import torch
 
@@ -82,3 +85,33 @@ def test_models_are_built_in_single_precision(default: torch.dtype) -> None:
     finally:
         torch.set_default_dtype(torch.float32)
     assert {weights.dtype for weights in model.parameters()} == {torch.float32}
+
+
+def test_threads_that_build_models_at_once_leave_the_default_type() -> None:
+    first_built, second_entered = Event(), Event()
+
+    class Waiting(ONE.model):  # type: ignore[misc, name-defined]
+        def __init__(self, config: ConditionalGRUConfig, vocabularies: Vocabularies) -> None:
+            if current_thread().name == "second":
+                second_entered.set()
+                first_built.wait(10)
+            else:
+                second.start()
+                second_entered.wait(0.2)  # which it does only if nothing holds it back
+            super().__init__(config, vocabularies)
+
+    def build() -> None:
+        dtypes.update(weights.dtype for weights in waiting.build(config, vocabularies).parameters())
+
+    info, dtypes = VocabularyInfo(50, "words"), set[torch.dtype]()
+    waiting, config = replace(ONE, model=Waiting), ConditionalGRUConfig(embedding=8, hidden=8)
+    vocabularies, second = Vocabularies({"src": info, "mt": info}, info), Thread(target=build, name="second")
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        build()
+        first_built.set()
+        second.join()
+        assert torch.get_default_dtype() == torch.bfloat16
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert dtypes == {torch.float32}
