@@ -423,7 +423,6 @@ def test_preparation_shows_rate_and_time_left(recipe: Recipe, tmp_path: Path, mo
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import torch
 from rich.console import Console
 from postedit.data import corpus
 from postedit.recipe import load_recipe
