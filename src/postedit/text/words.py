@@ -56,7 +56,7 @@ and of the punctuation of Arabic and Devanagari, and the detokeniser writes spac
 _WHOLE: Final = {
     **dict.fromkeys(
         ("tr", "az", "crh"),  # 12,5'i and PDF’yi; %50
-        r"(?:(?<![\w.,])%?\d++(?:[.,]\d++)*+|(?<!\w)\w++)(?:['’]\w++)+|%\d++(?:[.,]\d++)*+",
+        r"(?:(?:%|(?<![\d.,]))\d++(?:[.,]\d++)*+|(?<!\w)\w++)(?:['’]\w++)+|%\d++(?:[.,]\d++)*+",
     ),
     **dict.fromkeys(("uk", "be", "uz"), r"(?<!\w)\w++(?:['’ʼʻ‘]\w++)+"),
     **dict.fromkeys(("he", "yi"), r"(?<![א-ת])[א-ת]++(?:['׳״][א-ת]++|־\w++|\"[א-ת](?![א-ת]))+"),

@@ -160,6 +160,7 @@ def test_the_capital_of_i_has_a_dot_in_turkish(language: str, capital: str) -> N
     ("language", "text", "words"),
     [
         ("tr", "Türkiye'nin %50'si, 12,5'e 'böldü' ve %3,5.", "Türkiye'nin %50'si , 12,5'e ' böldü ' ve %3,5 ."),
+        ("tr", "TL12,50'ye v1,5'i.", "TL12,50'ye v1,5'i ."),
         ("uk-UA", "Об'єкт п’ять (комп'ютер) 'так'.", "Об'єкт п’ять ( комп'ютер ) ' так ' ."),
         ("fa", "گفت: «بله»، رفت.", "گفت : « بله » ، رفت ."),
         ("ru", "Файл «а» (б).", "Файл « а » ( б ) ."),
@@ -171,6 +172,10 @@ def test_marks_of_a_language_stay_as_it_writes_them(language: str, text: str, wo
     splitter = MosesSplitter(language)
     assert splitter.words(text) == words.split()
     assert splitter.join(words.split()) == text
+
+
+def test_percentages_with_suffixes_are_whole_after_a_comma_without_space() -> None:
+    assert MosesSplitter("tr").words("yarısı,%50'si") == ["yarısı", ",", "%50'si"]
 
 
 def test_lines_with_too_many_marks_within_words_are_divided_too() -> None:
