@@ -553,7 +553,7 @@ def test_regions_and_scripts_decide_on_direction(page: Any) -> None:
 
 def test_edits_without_a_visible_character_are_named(page: Any) -> None:
     texts = {" \n": "␣⏎", "\u200c": "ZWNJ", "\u00a0": "NBSP", "\u200f ": "RLM␣", "ها\u200c": "ها\u200c", "": ""}
-    assert run(page, "editor/proposal_view", "return input.map(proposal_view.visible);", [*texts]) == [*texts.values()]
+    assert run(page, "ui/difference", "return input.map(difference.visible);", [*texts]) == [*texts.values()]
 
 
 def test_tags_out_of_order_show_a_warning(page: Any) -> None:
@@ -983,5 +983,7 @@ def test_an_edit_of_a_sentence_without_spaces_shows_what_changed_within(page: An
       render(html`<${proposal_view.ProposalView} editing=${editing} language="zh" />`, host);
       return ["del", "ins"].map((tag) => [...host.querySelectorAll(tag)].map((one) => one.textContent));"""
     assert run(page, "editor/proposal_view", body, edit) == [["文件", "(", ")"], ["文档", "（", "）"]]
+    joined = {**edit, "before": "เปิดประเทศ", "after": "เปิด\u200bประเทศ"}
+    assert run(page, "editor/proposal_view", body, joined) == [[], ["ZWSP"]]
     spaced = {**edit, "before": "das alte Haus", "after": "das neue Haus"}
     assert run(page, "editor/proposal_view", body, spaced) == [["das alte Haus"], ["das neue Haus"]]

@@ -1,7 +1,7 @@
 /** The proposal as differences within the machine translation; each edit is a button that takes it back. */
 import { html } from "../lib.js";
 import { inLanguage } from "../ui/controls.js";
-import { difference } from "../ui/difference.js";
+import { difference, visible } from "../ui/difference.js";
 import { t } from "../strings.js";
 import { Chip, parts } from "./marked_text.js";
 
@@ -43,11 +43,3 @@ function EditButton({ number, edit, after, status, isLocked, onToggle }) {
 export const changesWithin = ({ before, after }) => (after && UNSPACED.test(before) ? difference(before, after) : null);
 
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]/;
-
-const NAMES = {
-  " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",
-  "\u200e": "LRM", "\u200f": "RLM", "\u202f": "NNBSP", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
-};
-
-/** Return a text, made visible if it is only white space and marks without width. @param {string} text */
-export const visible = (text) => (/[^\s\p{Cf}]/u.test(text) ? text : Array.from(text, (one) => NAMES[one] ?? one).join(""));

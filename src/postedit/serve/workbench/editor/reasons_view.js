@@ -1,8 +1,9 @@
 /** Beside the segment: why each edit is proposed, glossary hits, matches and notes. */
 import { html } from "../lib.js";
 import { Confidence, inLanguage } from "../ui/controls.js";
+import { visible } from "../ui/difference.js";
 import { format, t } from "../strings.js";
-import { changesWithin, visible } from "./proposal_view.js";
+import { changesWithin } from "./proposal_view.js";
 
 const LEAST_SHARE = 0.25; // words are shown from this share of the largest weight
 

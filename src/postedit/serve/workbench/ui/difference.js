@@ -11,10 +11,18 @@ export function difference(old, text, showsDeleted = true) {
   let done = 0;
   for (const change of wordChanges(old, text)) {
     found.push(old.slice(done, change.start));
-    if (showsDeleted && change.end > change.start) found.push(html`<del>${old.slice(change.start, change.end)}</del>`);
-    if (change.text) found.push(html`<ins>${change.text}</ins>`);
+    if (showsDeleted && change.end > change.start) found.push(html`<del>${visible(old.slice(change.start, change.end))}</del>`);
+    if (change.text) found.push(html`<ins>${visible(change.text)}</ins>`);
     done = change.end;
   }
   found.push(old.slice(done));
   return found;
 }
+
+const NAMES = {
+  " ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",
+  "\u200e": "LRM", "\u200f": "RLM", "\u202f": "NNBSP", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
+};
+
+/** Return a text, made visible if it is only white space and marks without width. @param {string} text */
+export const visible = (text) => (/[^\s\p{Cf}]/u.test(text) ? text : Array.from(text, (one) => NAMES[one] ?? one).join(""));
