@@ -54,7 +54,7 @@ class Adapters:
                 self._values[name] = torch.zeros_like(weight)
             else:
                 rows, columns = weight.flatten(1).shape
-                first = torch.randn(rank, columns, generator=generator) / columns**0.5
+                first = torch.randn(rank, columns, generator=generator, dtype=torch.float32) / columns**0.5
                 self._values[f"{name}:in"] = first.to(weight)
                 self._values[f"{name}:out"] = torch.zeros(rows, rank).to(weight)
         self._first = {name: torch.zeros_like(value) for name, value in self._values.items()}
@@ -115,7 +115,8 @@ class Adapters:
                 gradients = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
         finally:
             self.model.requires_grad_(False)
-        self._update(self._projected(dict(zip(weights, gradients, strict=True))), rate)
+        with torch.autocast(batch.device.type, enabled=False):
+            self._update(self._projected(dict(zip(weights, gradients, strict=True))), rate)
         self._merge()
         return float(loss.detach())
 
@@ -157,5 +158,6 @@ class Adapters:
             elif name in self._values:
                 weight.copy_(self._base[name] + self._values[name])
             elif name in self._base:
-                added = self._values[f"{name}:out"] @ self._values[f"{name}:in"]
+                with torch.autocast(weight.device.type, enabled=False):
+                    added = self._values[f"{name}:out"] @ self._values[f"{name}:in"]
                 weight.copy_(self._base[name] + added.view_as(weight))

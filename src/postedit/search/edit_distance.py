@@ -152,7 +152,7 @@ class PostEditPenalty:
     @classmethod
     def of(cls, known: Tensor, nats: float, vocabulary: int) -> Self:
         """Return a penalty of `nats` for each text token that is not in the sentence's `known` Long[B,L] (padded)."""
-        prices = torch.full((len(known), vocabulary), -nats, device=known.device)
+        prices = torch.full((len(known), vocabulary), -nats, dtype=torch.float32, device=known.device)
         prices.scatter_(1, known, 0.0)
         prices[:, list(NOT_TEXT)] = 0.0
         return cls(prices, torch.arange(len(known), device=known.device))

@@ -83,7 +83,7 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         copied = self.spec.copied
         if not copied:
             return {}
-        mean = torch.zeros(*tokens.shape, 1 + len(copied), device=tokens.device)
+        mean = torch.zeros(*tokens.shape, 1 + len(copied), dtype=torch.float32, device=tokens.device)
         for member, output, weight in zip(self.parts(), outputs, self.weights, strict=True):
             gate = output.aux.get("gate")
             places = [0, *(1 + copied.index(name) for name in member.spec.copied)] if gate is not None else [0]

@@ -1,6 +1,7 @@
 """Neural models that learn from corrections: they learn, and forget to the bit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -173,10 +174,20 @@ def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> No
     assert adapted.edit(*texts)[0].score == pytest.approx(scores[0], abs=1e-5)
 
 
+@contextmanager
+def half_precision() -> Iterator[None]:
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 MODES = {
     "inference": torch.inference_mode,
     "no gradients": torch.no_grad,
     "autocast": partial(torch.autocast, "cpu", torch.bfloat16),
+    "half precision": half_precision,
 }
 
 
@@ -185,7 +196,8 @@ MODES = {
 def test_the_mode_of_the_application_changes_nothing(path: Path, mode: str) -> None:
     def learnt() -> tuple[dict[str, Tensor], list[PostEdit]]:
         online, nearest = load_to_adapt(path), load_to_adapt(path)
-        NeuralLearner(online, OnlineConfig(rate=0.05, watched=0)).learn_entries(entries(CORRECTIONS))
+        config = OnlineConfig(adapters="low-rank", rate=0.05, watched=0)
+        NeuralLearner(online, config).learn_entries(entries(CORRECTIONS))
         adapted = NearestAdaptation(nearest, NearestConfig(least=0.5, watched=0))
         adapted.learn_entries(entries(CORRECTIONS))
         return weights(online), adapted.edit(["the house"], ["das Haus"])

@@ -56,3 +56,12 @@ def test_an_output_costs_its_edits_wherever_steps_stand(mt: list[int], output: l
 def test_the_penalty_counts_what_is_new(known: list[int], output: list[int]) -> None:
     bias = PostEditPenalty.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
     assert total(bias, [*output, STEP]) == pytest.approx(-0.5 * sum(token not in known for token in output))
+
+
+def test_the_penalty_is_exact_whatever_the_default_type_is() -> None:
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        bias = PostEditPenalty.of(torch.tensor([[PAD]]), 0.3, SIZE)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert total(bias, [FIRST]) == pytest.approx(-0.3)

@@ -163,6 +163,11 @@ def test_the_gate_is_the_mean_of_those_of_members() -> None:
     mt, src = alone["gate"], dual["gate"]
     expected = [0.5 * mt[..., 0] + 0.2 + 0.3 * src[..., 0], 0.5 * mt[..., 1] + 0.3 * src[..., 1], 0.3 * src[..., 2]]
     torch.testing.assert_close(found["gate"], torch.stack(expected, -1))
+    torch.set_default_dtype(torch.bfloat16)  # as applications do
+    try:
+        assert model.decode(tokens, model.encode(batch))[0].aux["gate"].dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
     assert not Ensemble(members[1:2]).decode(tokens, Ensemble(members[1:2]).encode(batch))[0].aux
 
 
