@@ -257,6 +257,7 @@ def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[
             else:
                 total += count
                 readable.append(task)
+        lines.flush()  # so that a full disk is explained here
     if not readable:
         lines.close()
         raise refused[0]

@@ -1,6 +1,7 @@
 """`edit_file`: translation files from Python, as the command edits them."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,14 @@ def test_temporary_files_are_closed(path: Path, monkeypatch: pytest.MonkeyPatch)
         edit_file(Replacing(), path, path.with_name("c.xlf"))
     assert len(made) >= 2
     assert all(file.closed for file in made)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has this file, to which nothing can be written")
+def test_a_full_disk_for_temporary_files_is_explained(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_full = partial(open, "/dev/full", "w+", encoding="utf-8")
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *_, **__: open_full())
+    with pytest.raises(OutputError, match=f"^{tempfile.gettempdir()}: cannot be written: the disk is full"):
+        edit_file(Replacing(), path, path.with_name("b.xlf"))
 
 
 def test_the_copy_is_that_of_the_command(path: Path, tiny_folders: Path) -> None:
