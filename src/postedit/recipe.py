@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, Self
 import tomli_w
 from pydantic import Field, model_validator
 
-from postedit.core.arguments import is_list, path_of
+from postedit.core.arguments import overrides_of, path_of
 from postedit.core.config import Config, ConfigT, check_config, load_config, override, problem_report, read_toml
-from postedit.core.errors import DataError, RecipeError, nearest
+from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write, with_home
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
@@ -152,9 +152,7 @@ def load_recipe(
         RecipeError: naming all problems.
         DataError: if `path` is not a path, or `overrides` not a list.
     """
-    path = path_of("path", path)
-    if not is_list(overrides):
-        raise DataError(f'overrides must be a list, such as ["train.lr=3e-4"], not {overrides!r:.80}')
+    path, overrides = path_of("path", path), overrides_of(overrides)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_recipe(values, str(path), path.resolve().parent if check_data else None, drafted=drafted)
 

@@ -242,10 +242,11 @@ def test_a_path_that_is_none_is_refused() -> None:
             load(nothing)
 
 
-@pytest.mark.parametrize("overrides", ["train.lr=1", {"train.lr": 1}])
+@pytest.mark.parametrize("overrides", ["train.lr=1", {"train.lr": 1}, [("train.lr", 1)]])
 def test_overrides_that_are_no_list_are_refused(overrides: Any) -> None:
-    with pytest.raises(DataError, match=r'^overrides must be a list, such as \["train.lr=3e-4"\], not '):
-        load_recipe(REPOSITORY / "recipes/gru-hard-tiny.toml", overrides)
+    for load, name in ((load_recipe, "gru-hard-tiny"), (load_phrase_recipe, "phrase-based")):
+        with pytest.raises(DataError, match=r'^overrides must be a list, such as \["train.lr=3e-4"\], not '):
+            load(find_recipe(name), overrides)
 
 
 def test_options_that_only_inherited_choices_use_stay() -> None:

@@ -71,6 +71,17 @@ def path_of(name: str, given: Any) -> Path:
     return Path(given)
 
 
+def overrides_of(given: Any) -> list[str]:
+    """Return the argument `overrides` of the functions that load recipes, as a list.
+
+    Raises:
+        DataError: if it is not a list of texts.
+    """
+    if not is_list(given) or not all(isinstance(one, str) for one in given):
+        raise DataError(f'overrides must be a list, such as ["train.lr=3e-4"], not {given!r:.80}')
+    return list(given)
+
+
 def check_kind(name: str, given: Any, kind: Any, example: str) -> None:
     """Check that the argument `name` is an instance of `kind` (a class, or a union of classes), such as `example`.
 

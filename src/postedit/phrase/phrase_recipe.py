@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import tomli_w
 
-from postedit.core.arguments import path_of
+from postedit.core.arguments import overrides_of, path_of
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
 from postedit.core.files import atomic_write
@@ -65,9 +65,9 @@ def load_phrase_recipe(path: str | Path, overrides: Sequence[str] = (), *, check
 
     Raises:
         RecipeError: if the recipe is not valid; the message names all problems.
-        DataError: if `path` is not a path.
+        DataError: if `path` is not a path, or `overrides` not a list.
     """
-    path = path_of("path", path)
+    path, overrides = path_of("path", path), overrides_of(overrides)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_phrase_recipe(values, str(path), path.resolve().parent if check_data else None)
 
