@@ -347,13 +347,14 @@ def test_a_view_of_one_project_knows_no_other(place: str) -> None:
 
 def test_pages_of_corrections_begin_with_the_latest(place: str) -> None:
     with CorrectionMemory(place) as memory:
-        memory.add([numbered(1, "a"), Correction("50 % Äpfel", "x", "y", project="a"), numbered(3, "b")])
+        memory.add([numbered(1, "a"), Correction("50 % Äpfel", "Mu\u0308ll", "y", project="a"), numbered(3, "b")])
         memory.undo(1)
         found = memory.of("a").page(9)
         assert [(one.number, undone) for one, undone in found] == [(2, False), (1, True)]
         assert [one.number for one, _ in memory.page(2)] == [3, 2]
         assert [one.number for one, _ in memory.page(2, before=2)] == [1]
-        for text, expected in (("äpfel", [2]), ("A\u0308pfel", [2]), ("%", [2]), ("_", []), ("MT 3", [3])):
+        marked = (("äpfel", [2]), ("A\u0308pfel", [2]), ("MÜLL", [2]), ("mu\u0308ll", [2]))
+        for text, expected in (*marked, ("%", [2]), ("_", []), ("MT 3", [3])):
             assert [one.number for one, _ in memory.page(9, containing=text)] == expected
 
 

@@ -136,7 +136,7 @@ def test_a_memory_of_several_languages_is_read_in_those_of_the_model(client: Tes
 
 
 def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
-    file = upload(client, xliff(*PAIRS, ("100 % Äpfel", "100 % äpfel")))
+    file = upload(client, xliff(*PAIRS, ("100 % Äpfel", "100 % Mu\u0308ll")))
     decide(client, file, 4, "ein Strauch")
 
     def numbers(**given: str) -> list[int]:
@@ -155,6 +155,7 @@ def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
     assert numbers(q="HOUSE") == [1, 2, 3]
     assert numbers(q="äPFEL") == [6]
     assert numbers(q="A\u0308pfel") == [6]
+    assert numbers(q="müLL") == [6]
     assert numbers(q="%") == [6]
     assert numbers(q="_") == []
     assert numbers(q="strauch") == numbers(q="strauch", **{"from": "target"}) == [4]
