@@ -137,7 +137,7 @@ class PostEdit:
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
         features: features of a log-linear combination, by name; None if they were not needed.
         token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens that make up the words it
-            wrote; for a deletion, the range of the next word, or of EOS.
+            wrote (letters, if words have no spaces); for a deletion, the range of the next word (letter), or of EOS.
         confidences: for each edit, the probability of its tokens; empty if the editor has no probabilities. With a
             gate, the probability that the edit (or the whole correction, for a gate on segments) makes mt better.
         reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,

@@ -3,24 +3,22 @@
 import logging
 import math
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, compress, pairwise
-from typing import TYPE_CHECKING, Final
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING
 
 from postedit.core.editor import EVENTS, Edit, PostEdit, Skipped, events_of
 from postedit.core.evidence import Evidence
+from postedit.editing.edit_tokens import token_spans
 from postedit.text.edits import apply_edits
-from postedit.text.words import PlainSplitter, Splitter, character_joins
+from postedit.text.words import Splitter, character_joins
 
 if TYPE_CHECKING:
     from postedit.search import Hypothesis
-    from postedit.text.processor import Rendering, TextProcessor
+    from postedit.text.processor import TextProcessor
 
 _log = logging.getLogger(__name__)
-
-_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
@@ -62,37 +60,6 @@ def confidence(token_scores: Sequence[float]) -> float:
     This is the product of the token probabilities, each given both inputs and all earlier tokens; it falls with length.
     """
     return math.exp(min(0.0, sum(token_scores)))
-
-
-def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
-
-    Decoded words and rendered text differ in spacing and case, so positions in them are compared by the number of
-    preceding non-space characters.
-    """
-    if not found.edits:
-        return ()
-    vocabulary = processor.vocabulary("pe")
-    words = PlainSplitter().words(vocabulary.decode(ids))
-    ends = list(accumulate(len(word) for word in words))
-    starts = _first_tokens(vocabulary.word_index(ids), len(words))
-    visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
-    result = []
-    for edit in found.edits:
-        start, end = (visible[place] for place in edit.pe_span)
-        first = min(bisect_right(ends, start), len(words))
-        last = min(max(first, bisect_left(ends, end)), len(words))
-        result.append((starts[first], starts[last + 1]))
-    return tuple(result)
-
-
-def _first_tokens(index: Sequence[int], words: int) -> list[int]:
-    """Return the position of the first token of each word, followed by that of EOS and the one after EOS."""
-    places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
-    starts = [len(index), len(index) + 1]
-    for word in reversed(range(words)):
-        starts.insert(0, places.get(word, starts[0]))
-    return starts
 
 
 def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:

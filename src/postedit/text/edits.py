@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, takewhile
 from operator import ne
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
 from postedit.core.special_tokens import STEP
-from postedit.text.words import Word
+from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER, UNSPACED_RUN, Word
 
 if TYPE_CHECKING:
     from postedit.core.model import Writes
+
+
+_WORDS: Final = re.compile(r"\s+|\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,34 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, mt[done:]])
 
 
-def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
-    """Return the edits that turn one text into another, found by comparing words and the white space between them."""
-    old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
+_CHARACTERS: Final = re.compile(rf"\s+|{SPACED_WORD}|{UNSPACED_CHARACTER}|.", re.DOTALL)
+
+
+def divided(mt: str, text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Return the edits that turn `mt` into `text`, those of running text in scripts without spaces by characters.
+
+    What stands between spaces may be a whole sentence there, of which a user would accept or reject a part.
+    """
+    result: list[Edit] = []
+    for edit in edits:
+        old, new = mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]
+        if not (UNSPACED_RUN.search(old) or UNSPACED_RUN.search(new)):
+            result.append(edit)
+            continue
+        (mt_start, _), (pe_start, _) = edit.mt_span, edit.pe_span
+        for part in edits_between(old, new, _CHARACTERS):
+            (start, end), (first, last) = part.mt_span, part.pe_span
+            spans = (mt_start + start, mt_start + end), (pe_start + first, pe_start + last)
+            result.append(Edit(part.op, *spans))
+    return tuple(result)
+
+
+def edits_between(mt: str, text: str, unit: re.Pattern[str] = _WORDS) -> tuple[Edit, ...]:
+    """Return the edits that turn one text into another, found by comparing words and the white space between them.
+
+    `unit` matches each of the units that are compared, which together are the whole text.
+    """
+    old, new = (unit.findall(one) for one in (mt, text))
     starts = [[0], [0]]
     for places, items in zip(starts, (old, new), strict=True):
         for item in items:

@@ -19,6 +19,9 @@ UNSPACED: Final = (
 )
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
+UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}]{{5}}")
+"""More letters in a row than words of these scripts have in text that is divided into words."""
+
 _SIGNS: Final = "\u0e33\u0eb3" + "".join(
     char
     for char in map(chr, (*range(0xE00, 0xF00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800)))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit
-from postedit.text.edits import Change, apply_edits, changes, edits_between, splice
+from postedit.text.edits import Change, apply_edits, changes, divided, edits_between, splice
 from postedit.text.words import PlainSplitter, splitter
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=7)
@@ -129,3 +129,33 @@ def test_edits_between_two_texts(mt: str, text: str) -> None:
     edits = edits_between(mt, text)
     assert apply_edits(mt, text, edits) == text
     assert (mt == text) == (not edits)
+
+
+UNSPACED = st.text("日本語です、。ab12 สี่", max_size=14)
+
+
+@given(UNSPACED, UNSPACED)
+def test_divided_edits_are_exact(mt: str, text: str) -> None:
+    whole = edits_between(mt, text)
+    parts = divided(mt, text, whole)
+    assert apply_edits(mt, text, parts) == text
+    assert all(left.mt_span[1] < right.mt_span[0] for left, right in pairwise(parts))
+    assert len(parts) >= len(whole)
+
+
+def test_edits_of_running_text_without_spaces_are_divided() -> None:
+    mt, text = "設定を保存する(S) old 文書 x", "設定は保存できる(S) new 文章 x"
+    parts = divided(mt, text, edits_between(mt, text))
+    found = [(edit.op, mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) for edit in parts]
+    assert found == [
+        ("replace", "を", "は"),
+        ("replace", "す", "でき"),
+        ("replace", "old", "new"),
+        ("replace", "文書", "文章"),
+    ]
+
+
+def test_letters_are_not_parted_from_their_signs() -> None:
+    mt, text = "สีแดงสด", "สี่แดงสด"
+    (edit,) = divided(mt, text, edits_between(mt, text))
+    assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == ("สี", "สี่")

@@ -1,0 +1,62 @@
+"""Find the tokens of each edit, from which its confidence is computed."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from postedit.text.words import UNSPACED_RUN, PlainSplitter
+
+if TYPE_CHECKING:
+    from postedit.text.processor import Rendering, TextProcessor
+    from postedit.text.vocabulary import Subwords
+
+_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
+
+
+def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
+
+    Decoded words and rendered text differ in spacing and case, so positions in them are compared by the number of
+    preceding non-space characters.
+    """
+    if not found.edits:
+        return ()
+    vocabulary = processor.vocabulary("pe")
+    words = PlainSplitter().words(vocabulary.decode(ids))
+    ends = list(accumulate(len(word) for word in words))
+    starts = _first_tokens(vocabulary.word_index(ids), len(words))
+    visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
+    before = _letters_before(vocabulary, ids) if UNSPACED_RUN.search(found.text) else []
+    result = []
+    for edit in found.edits:
+        start, end = (visible[place] for place in edit.pe_span)
+        first = min(bisect_right(ends, start), len(words))
+        last = min(max(first, bisect_left(ends, end)), len(words))
+        if first < len(words) and any(map(UNSPACED_RUN.search, words[first : last + 1])):
+            result.append(_tokens_of_letters(before, start, end))
+        else:
+            result.append((starts[first], starts[last + 1]))
+    return tuple(result)
+
+
+def _letters_before(vocabulary: "Subwords", ids: Sequence[int]) -> list[int]:
+    """Return how many whole visible letters the tokens before each one spell, and before the end."""
+    texts = (vocabulary.decode(ids[:count]).rstrip("\ufffd") for count in range(len(ids) + 1))
+    return [sum(letter not in _DIVIDING for letter in text) for text in texts]
+
+
+def _tokens_of_letters(before: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """Return the range of the tokens that spell the letters from `start` to `end`, or the one at `start` if none."""
+    first = bisect_left(before, start)
+    first -= first > 0 and (first == len(before) or before[first] > start)
+    return first, max(bisect_left(before, end), bisect_right(before, start), first + 1)
+
+
+def _first_tokens(index: Sequence[int], words: int) -> list[int]:
+    """Return the position of the first token of each word, followed by that of EOS and the one after EOS."""
+    places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
+    starts = [len(index), len(index) + 1]
+    for word in reversed(range(words)):
+        starts.insert(0, places.get(word, starts[0]))
+    return starts

@@ -1,0 +1,53 @@
+"""Edits and their confidence in scripts without spaces, where what stands between spaces may be a whole sentence."""
+
+import pytest
+
+from postedit.core.editor import Edit
+from postedit.core.special_tokens import EOS
+from postedit.editing.edit_tokens import token_spans
+from postedit.text.config import TextConfig, VocabularyConfig
+from postedit.text.processor import TextProcessor
+
+MT = "この設定を保存するには、[OK] をクリックします。"
+TRIPLETS = [(MT, MT, MT), ("設定は保存されました。", "設定が保存されました。", "設定は保存されました。")] * 5
+
+
+@pytest.fixture(scope="module", params=[280, 330], ids=["bytes", "tokens of letters"])
+def processor(request: pytest.FixtureRequest) -> TextProcessor:
+    from postedit.data.triplets import Triplet
+
+    config = TextConfig(vocabulary=VocabularyConfig(size=request.param))
+    return TextProcessor.fit(config, lambda: [Triplet(*texts) for texts in TRIPLETS])
+
+
+def written(processor: TextProcessor, text: str) -> list[int]:
+    """The ids of a model that writes `text`, without EOS, as search returns them."""
+    return [number for number in processor.encode_batch("pe", [text])[0] if number != EOS]
+
+
+@pytest.mark.parametrize(
+    ("pe", "edits"),
+    [
+        ("この設定は保存するには、[OK] をクリックします。", [("replace", "を", "は")]),
+        ("この設定を保存するには、[OK] をクリックしました。", [("replace", "す", "した")]),
+        ("この設定保存するには、[OK] をクリックします。", [("delete", "を", "")]),
+        ("設定を保存するには、[OK] をクリックします", [("delete", "この", ""), ("delete", "。", "")]),
+    ],
+)
+def test_an_edit_has_the_tokens_of_its_letters(
+    processor: TextProcessor, pe: str, edits: list[tuple[str, str, str]]
+) -> None:
+    ids = written(processor, pe)
+    found = processor.render(MT, ids)
+    assert found.text == pe
+    assert [parts(edit, pe) for edit in found.edits] == edits
+    for edit, (start, end) in zip(found.edits, token_spans(processor, found, ids), strict=True):
+        before, through = (processor.spelt("pe", ids[:place]).rstrip("\ufffd") for place in (start, end))
+        assert pe.startswith(before)
+        assert len(before) <= edit.pe_span[0] <= edit.pe_span[1] <= len(through)
+        one_less = processor.spelt("pe", ids[: end - 1]).rstrip("\ufffd")
+        assert start == len(ids) or len(one_less) < max(edit.pe_span[1], edit.pe_span[0] + 1)
+
+
+def parts(edit: Edit, pe: str) -> tuple[str, str, str]:
+    return edit.op, MT[slice(*edit.mt_span)], pe[slice(*edit.pe_span)]
