@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
 from postedit.core.special_tokens import STEP
-from postedit.text.words import SPACED_WORD, UNSPACED_CHARACTER, UNSPACED_RUN, Word
+from postedit.text.words import CHARACTER_PARTS, SPACED_WORD, UNSPACED_CHARACTER, UNSPACED_RUN, Word
 
 if TYPE_CHECKING:
     from postedit.core.model import Writes
@@ -93,7 +93,9 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, mt[done:]])
 
 
-_CHARACTERS: Final = re.compile(rf"\s+|{SPACED_WORD}|{UNSPACED_CHARACTER}|.", re.DOTALL)
+_CHARACTERS: Final = re.compile(
+    rf"\s+|(?:{SPACED_WORD}|{UNSPACED_CHARACTER}|[\U0001f1e6-\U0001f1ff]{{2}}|.){CHARACTER_PARTS}", re.DOTALL
+)
 
 
 def divided(mt: str, text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]:

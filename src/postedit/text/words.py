@@ -20,7 +20,7 @@ UNSPACED: Final = (
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
 UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}]{{5}}")
-"""More letters in a row than words of these scripts have in text that is divided into words."""
+"""Letters in a row that are taken for running text: where text is divided into words, few words are as long."""
 
 _SIGNS: Final = "\u0e33\u0eb3" + "".join(
     char
@@ -52,6 +52,10 @@ SPACED_WORD: Final = rf"{_LETTER}(?:{_LETTER}|[{MARKS}]|[{JOINERS}](?={_LETTER}|
 """A regular expression for a run of letters (with marks and joiners) and digits in scripts with spaces."""
 
 _EMOJI_PARTS: Final = "\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # styles, skin tones, regions of flags
+CHARACTER_PARTS: Final = rf"(?:[{MARKS}{_EMOJI_PARTS}\u3099\u309a\U000e0100-\U000e01ef]|\u200d\S)*"
+"""A regular expression for what belongs to the character before it: combining marks, also of Kana, variants of Han
+characters, and further parts of emoji."""
+
 _NO_SPACE: Final = re.compile(rf" (?=[{MARKS}{_EMOJI_PARTS}{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
 """Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
 and of the punctuation of Arabic and Devanagari, and the detokeniser writes spaces between them and their word."""

@@ -159,3 +159,20 @@ def test_letters_are_not_parted_from_their_signs() -> None:
     mt, text = "สีแดงสด", "สี่แดงสด"
     (edit,) = divided(mt, text, edits_between(mt, text))
     assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == ("สี", "สี่")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("か\u3099", "き\u3099"),
+        ("👨\u200d🚀", "👩\u200d🚒"),
+        ("🇯🇵", "🇰🇵"),
+        ("葛\U000e0100", "葛\U000e0101"),
+        ("👍🏽", "👍🏿"),
+    ],
+    ids=["Kana with its mark", "joined emoji", "flag", "variant of a Han character", "skin tone"],
+)
+def test_characters_of_several_code_points_stay_whole(old: str, new: str) -> None:
+    mt, text = f"設定を保存する{old}です", f"設定を保存する{new}です"
+    (edit,) = divided(mt, text, edits_between(mt, text))
+    assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == (old, new)
