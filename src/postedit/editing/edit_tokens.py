@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from postedit.text.vocabulary import Subwords
 
 _DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
+_INCOMPLETE: Final = "\ufffd"  # stands for the first bytes of a letter
 
 
 def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -42,8 +43,19 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
 
 def _letters_before(vocabulary: "Subwords", ids: Sequence[int]) -> list[int]:
     """Return how many whole visible letters the tokens before each one spell, and before the end."""
-    texts = (vocabulary.decode(ids[:count]).rstrip("\ufffd") for count in range(len(ids) + 1))
-    return [sum(letter not in _DIVIDING for letter in text) for text in texts]
+    result = [0]
+    known = start = 0  # letters of the tokens before `start`, which are not decoded again
+    for end in range(1, len(ids) + 1):
+        text, last = vocabulary.decode(ids[start:end]), vocabulary.decode(ids[end - 1 : end])
+        result.append(known + _letters(text.rstrip(_INCOMPLETE)))
+        if last and not (text.endswith(_INCOMPLETE) or last.endswith(_INCOMPLETE)):
+            # Decode the last token again with the next: the first token of a text may be spelt differently.
+            known, start = result[-1] - _letters(last), end - 1
+    return result
+
+
+def _letters(text: str) -> int:
+    return sum(letter not in _DIVIDING for letter in text)
 
 
 def _tokens_of_letters(before: Sequence[int], start: int, end: int) -> tuple[int, int]:

@@ -1,12 +1,15 @@
 """Edits and their confidence in scripts without spaces, where what stands between spaces may be a whole sentence."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from postedit.core.editor import Edit
-from postedit.core.special_tokens import EOS
-from postedit.editing.edit_tokens import token_spans
+from postedit.core.special_tokens import EOS, STEP, UNK
+from postedit.editing.edit_tokens import _letters_before, token_spans
 from postedit.text.config import TextConfig, VocabularyConfig
-from postedit.text.processor import TextProcessor
+from postedit.text.processor import Rendering, TextProcessor
+from postedit.text.vocabulary import LimitedVocabulary, Vocabulary
 
 MT = "この設定を保存するには、[OK] をクリックします。"
 TRIPLETS = [(MT, MT, MT), ("設定は保存されました。", "設定が保存されました。", "設定は保存されました。")] * 5
@@ -51,3 +54,32 @@ def test_an_edit_has_the_tokens_of_its_letters(
 
 def parts(edit: Edit, pe: str) -> tuple[str, str, str]:
     return edit.op, MT[slice(*edit.mt_span)], pe[slice(*edit.pe_span)]
+
+
+@pytest.mark.parametrize("is_limited", [False, True], ids=["all tokens", "limited"])
+def test_letters_are_counted_over_special_and_broken_tokens(processor: TextProcessor, is_limited: bool) -> None:
+    whole = processor.vocabulary("pe")
+    assert isinstance(whole, Vocabulary)
+    vocabulary = LimitedVocabulary(whole, range(whole.size)) if is_limited else whole
+    ids = vocabulary.encode(MT)
+    mixed = [STEP, *ids[:9], UNK, ids[1], *ids[9:], STEP, ids[2], ids[2]]
+    texts = (vocabulary.decode(mixed[:count]).rstrip("\ufffd") for count in range(len(mixed) + 1))
+    assert _letters_before(vocabulary, mixed) == [len(text.replace(" ", "")) for text in texts]
+
+
+def test_long_outputs_are_not_decoded_again_for_each_token(
+    processor: TextProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mt, pe = MT * 40, MT.replace("保存", "削除") * 40
+    ids = written(processor, pe)
+    edits = (Edit("replace", (5, 7), (5, 7)),)
+    decoded, decode = [0], Vocabulary.decode
+
+    def counted(self: Vocabulary, ids: Iterable[int]) -> str:
+        given = list(ids)
+        decoded[0] += len(given)
+        return decode(self, given)
+
+    monkeypatch.setattr(Vocabulary, "decode", counted)
+    token_spans(processor, Rendering(pe, mt != pe, edits), ids)
+    assert decoded[0] < 20 * len(ids)
