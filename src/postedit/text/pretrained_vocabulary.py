@@ -85,6 +85,9 @@ class PretrainedVocabulary(Subwords):
     def _is_control(self, number: int) -> bool:
         return super()._is_control(number) or number in self._checkpoint.controls
 
+    def _letters(self, number: int) -> str:
+        return _UNKNOWN if number == UNK else super()._letters(number)
+
     def _readable(self, number: int) -> str:
         name = self.tokens[number]
         text = self._divider.join([name])

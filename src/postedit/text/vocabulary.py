@@ -108,15 +108,16 @@ class Subwords(ABC):
         return [self.tokens[i] if self._is_control(i) else self._readable(i) for i in ids]
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
-        """Return, for each id, the index of its word in `decode(ids)`, from 0; -1 for special tokens."""
+        """Return, for each id, the index of its word in `decode(ids)`, from 0; -1 for tokens without text."""
         result: list[int] = []
         word, inside = 0, False
         for i in ids:
-            if i < len(SPECIAL_TOKENS):
+            letters = self._letters(i)
+            if not letters:
                 result.append(-1)
                 continue
             index = word
-            for character in self.tokens[i]:
+            for character in letters:
                 if character not in self._spaces:
                     index, inside = word, True
                 elif inside:
@@ -124,6 +125,10 @@ class Subwords(ABC):
                     index = word
             result.append(index)
         return result
+
+    def _letters(self, number: int) -> str:
+        """Return what `decode` writes for a token, in the alphabet of the vocabulary."""
+        return "" if self._is_control(number) else self.tokens[number]
 
     def _is_control(self, number: int) -> bool:
         """Return whether a token stands for no text."""
@@ -313,6 +318,10 @@ class LimitedVocabulary(Subwords):
 
     def _is_control(self, number: int) -> bool:
         return super()._is_control(number) or number >= len(self._kept)
+
+    def _letters(self, number: int) -> str:
+        is_unknown = number == UNK or number >= len(self._kept)
+        return "Ġ\ufffd" if is_unknown else super()._letters(number)
 
     def save(self, path: Path) -> None:
         """Write the whole vocabulary and the ids that are kept; see `Subwords`."""

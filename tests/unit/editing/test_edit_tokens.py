@@ -56,6 +56,17 @@ def parts(edit: Edit, pe: str) -> tuple[str, str, str]:
     return edit.op, MT[slice(*edit.mt_span)], pe[slice(*edit.pe_span)]
 
 
+def test_edits_beside_unknown_words_have_tokens(processor: TextProcessor) -> None:
+    whole = processor.vocabulary("pe")
+    assert isinstance(whole, Vocabulary)
+    limited = LimitedVocabulary(whole, range(whole.size))
+    other = TextProcessor(processor.config, {"joint": limited}, {})
+    ids = [*limited.encode("a b"), UNK]
+    found = other.render("a b c d", ids)
+    assert found.text == "a b"
+    assert token_spans(other, found, ids) == ((len(ids) - 1, len(ids)),)
+
+
 @pytest.mark.parametrize("is_limited", [False, True], ids=["all tokens", "limited"])
 def test_letters_are_counted_over_special_and_broken_tokens(processor: TextProcessor, is_limited: bool) -> None:
     whole = processor.vocabulary("pe")

@@ -125,6 +125,15 @@ def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
     assert [word.replace("▁", "") for word in words] == ["ein", "Haus", "geht", "nicht", "."]
 
 
+def test_words_after_tokens_without_a_piece_keep_their_numbers(tmp_path: Path) -> None:
+    config = TextConfig(vocabulary=VocabularyConfig(checkpoint=str(t5(tmp_path / "t5"))))
+    pe = TextProcessor.fit(config, lambda: iter(())).vocabulary("pe")
+    one, other = pe.encode("ein"), pe.encode("Haus")
+    index = pe.word_index([UNK, *one, pe.size - 1, *other])
+    assert pe.decode([UNK, *one, pe.size - 1, *other]).split() == ["\ufffd", "ein", "Haus"]
+    assert index == [0, *[1] * len(one), -1, *[2] * len(other)]
+
+
 def test_letters_are_no_spaces_where_spaces_are_written_otherwise(tmp_path: Path) -> None:
     symbols = PretrainedTokens((*SPECIAL_TOKENS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
     pieces = _pieces("t5", TransformersCheckpoint(str(t5(tmp_path / "t5"))).tokenizer, ["mt"])

@@ -99,6 +99,18 @@ def test_word_index_of_any_ids_agrees_with_the_words_of_their_text(vocabulary: V
     assert shown == sorted(shown)
 
 
+@given(ids=st.lists(st.integers(0, 40), max_size=20))
+def test_word_index_counts_unknown_words_of_a_limited_vocabulary(vocabulary: Vocabulary, ids: list[int]) -> None:
+    limited = LimitedVocabulary.of(vocabulary, ["the house is red", "the house"], 39, copied=2)
+    index = limited.word_index(ids)
+    assert [word == -1 for word in index] == [i != UNK and i < len(SPECIAL_TOKENS) for i in ids]
+    words = re.findall(r"[^ \t\r\n]+", limited.decode(ids))
+    for i, word in zip(ids, index, strict=True):
+        if i == UNK or i >= limited.size - 2:
+            assert words[word].startswith("\ufffd")
+    assert max(index, default=-1) in (len(words) - 1, len(words))  # a last space begins a word without letters
+
+
 def test_saved_and_loaded_is_the_same(vocabulary: Vocabulary, tmp_path: Path) -> None:
     vocabulary.save(tmp_path / "v.json")
     loaded = Vocabulary.load(tmp_path / "v.json")
