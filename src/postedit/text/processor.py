@@ -187,7 +187,8 @@ class TextProcessor:
 
         If the words are those of `mt`, the text is the string `mt` itself. Otherwise unchanged words keep their raw
         characters and spacing, and changed spans are detokenised. If the words of `mt` cannot be located in the raw
-        text, or the detokeniser rewrites a word, the whole output is detokenised.
+        text, or the detokeniser rewrites a word, the whole output is detokenised. Edits of running text in scripts
+        without spaces are divided by characters.
         """
         known = self.words("mt", mt)
         pe = self.written(known, ids)
