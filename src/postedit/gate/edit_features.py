@@ -90,7 +90,7 @@ def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> CorrectionFea
         return CorrectionFeatures(result)
     unchanged, corrected, *alone = scores
     spans = result.token_spans or ((0, 0),) * len(result.edits)
-    positions = [index for start, end in spans for index in range(start, end)]
+    positions = sorted({index for start, end in spans for index in range(start, end)})  # a token may spell two edits
     positions = positions or list(range(len(result.token_scores)))
     whole = _features(mt, result, result.text, corrected - unchanged, positions, result.edits)
     parts = []

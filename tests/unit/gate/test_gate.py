@@ -10,7 +10,7 @@ import tiny_models
 import torch
 
 from postedit import PostEditor
-from postedit.core.editor import Identity, segments_of
+from postedit.core.editor import Edit, Identity, PostEdit, segments_of
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
@@ -143,6 +143,15 @@ def test_features_compare_the_text_with_mt_under_the_model(editor: PostEditor) -
         assert torch.tensor(scores[1] - scores[0]).asinh().item() == pytest.approx(judged.whole.gain, abs=1e-3)
         if len(judged.parts) == 1:
             assert judged.parts[0].values() == pytest.approx(judged.whole.values(), abs=1e-3)
+
+
+def test_a_token_that_spells_two_edits_counts_once(editor: PostEditor) -> None:
+    mt = MT[0]
+    edits = (Edit("insert", (0, 0), (0, 1)), Edit("insert", (len(mt),) * 2, (len(mt) + 1, len(mt) + 2)))
+    result = PostEdit(f"x{mt}y", True, -3.0, (-1.0, -2.0), edits, token_spans=((0, 1), (0, 2)), confidences=(0.4, 0.05))
+    (judged,) = judge(editor, segments_of(SRC[:1], MT[:1]), [result])
+    assert judged.whole is not None
+    assert judged.whole.sure == -3.0
 
 
 def test_a_saved_gate_loads_unchanged(editor: PostEditor, tmp_path: Path) -> None:
