@@ -93,8 +93,10 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, mt[done:]])
 
 
+_KATAKANA: Final = r"[\u30a1-\u30fa\u30fc-\u30fe\u3099\u309a]+"  # a foreign word, half of which means nothing
 _CHARACTERS: Final = re.compile(
-    rf"\s+|(?:{SPACED_WORD}|{UNSPACED_CHARACTER}|[\U0001f1e6-\U0001f1ff]{{2}}|.){CHARACTER_PARTS}", re.DOTALL
+    rf"\s+|(?:{SPACED_WORD}|{_KATAKANA}|{UNSPACED_CHARACTER}|[\U0001f1e6-\U0001f1ff]{{2}}|.){CHARACTER_PARTS}",
+    re.DOTALL,
 )
 
 

@@ -176,3 +176,9 @@ def test_characters_of_several_code_points_stay_whole(old: str, new: str) -> Non
     mt, text = f"設定を保存する{old}です", f"設定を保存する{new}です"
     (edit,) = divided(mt, text, edits_between(mt, text))
     assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == (old, new)
+
+
+def test_words_in_katakana_stay_whole() -> None:
+    mt, text = "このサーバーコンポーネントを選択", "このデータベースを選択"
+    (edit,) = divided(mt, text, edits_between(mt, text))
+    assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == ("サーバーコンポーネント", "データベース")
