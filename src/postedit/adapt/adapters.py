@@ -108,14 +108,14 @@ class Adapters:
         weights = {name: one for name, one in self.model.named_parameters() if name in self._base}
         for weight in weights.values():
             weight.requires_grad_(True)
-        try:
-            with torch.enable_grad(), torch.autocast(batch.device.type, enabled=False):
-                found: LabelLoss = self.model(batch)
-                loss = found.loss / found.tokens
-                gradients = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
-        finally:
-            self.model.requires_grad_(False)
         with torch.autocast(batch.device.type, enabled=False):
+            try:
+                with torch.enable_grad():
+                    found: LabelLoss = self.model(batch)
+                    loss = found.loss / found.tokens
+                    gradients = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+            finally:
+                self.model.requires_grad_(False)
             self._update(self._projected(dict(zip(weights, gradients, strict=True))), rate)
         self._merge()
         return float(loss.detach())

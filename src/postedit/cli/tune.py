@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -22,6 +22,7 @@ from postedit.core.search_config import SearchConfig
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
+    from postedit.evaluate.metrics import Tokenize
     from postedit.phrase.phrase_options import PhraseTuneConfig
 
 _BEAM: Final = 10
@@ -217,7 +218,7 @@ def _tune_phrases(
     texts: tuple[Path, Path, Path],
     out: Path,
     config: "PhraseTuneConfig",
-    tokenize: Literal["none", "13a", "characters"],
+    tokenize: "Tokenize",
 ) -> None:
     """Write a phrase-based model with weights tuned on `texts`."""
     from postedit.cli.tables import console, print_scores

@@ -28,13 +28,14 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
     ends = list(accumulate(len(word) for word in words))
     starts = _first_tokens(vocabulary.word_index(ids), len(words))
     visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
-    before = _letters_before(vocabulary, ids) if UNSPACED_RUN.search(found.text) else []
+    runs = [UNSPACED_RUN.search(word) is not None for word in words]
+    before = _letters_before(vocabulary, ids) if any(runs) else []
     result = []
     for edit in found.edits:
         start, end = (visible[place] for place in edit.pe_span)
         first = min(bisect_right(ends, start), len(words))
         last = min(max(first, bisect_left(ends, end)), len(words))
-        if first < len(words) and any(map(UNSPACED_RUN.search, words[first : last + 1])):
+        if any(runs[first : last + 1]):
             result.append(_tokens_of_letters(before, start, end))
         else:
             result.append((starts[first], starts[last + 1]))

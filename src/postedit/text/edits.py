@@ -100,7 +100,7 @@ _CHARACTERS: Final = re.compile(
 )
 
 
-def divided(mt: str, text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]:
+def divided_edits(mt: str, text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]:
     """Return the edits that turn `mt` into `text`, those of running text in scripts without spaces by characters.
 
     What stands between spaces may be a whole sentence there, of which a user would accept or reject a part.

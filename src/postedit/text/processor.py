@@ -17,7 +17,7 @@ from postedit.core.files import atomic_write, load_json
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS, UNK
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
-from postedit.text.edits import divided, splice
+from postedit.text.edits import divided_edits, splice
 from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, sentence_starts
 from postedit.text.vocabulary import LimitedVocabulary, Subwords, Vocabulary, explain_damage
@@ -204,7 +204,7 @@ class TextProcessor:
             edits: tuple[Edit, ...] = (Edit("replace", (0, len(mt)), (0, len(text))),)
         else:
             text, edits = splice(mt, places, mt_gaps, pe, pe_gaps)
-        edits = divided(mt, text, edits)
+        edits = divided_edits(mt, text, edits)
         return Rendering(text, True, edits) if text != mt else Rendering(mt, False, ())
 
     def _as_in_mt(self, known: Sequence[str], pe: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ Repetitions are bounded where a match may begin at each of them; otherwise the t
 import re
 from functools import cache
 from typing import Final, Literal, get_args
-from unicodedata import category
 
 from postedit.text.words import JOINERS, MARKS, UNSPACED
 
@@ -24,14 +23,12 @@ snake_case names, calls(), --options; hashtag; mention: @name.
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _NAME: Final = "A-Za-z0-9_"  # \w would include the letters of scripts without spaces between words
-_LATER: Final = (  # letters of scripts with spaces, which may occur in addresses; not their commas, stops and the like
-    "\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588\u058a-\u060b\u060d-\u061a\u0620-\u0669\u066e-\u06d3"
-    "\u06d5-\u0963\u0966-\u0df3\u0df5-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
-)
-_WORD: Final = _NAME + _LATER
-_BEFORE: Final = _NAME + (  # without Hebrew and Arabic letters, which stand before a name as short words: בREADME.md
+_BEFORE: Final = _NAME + (  # letters of scripts with spaces; not their commas, stops and the like
     "\u00c0-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588\u0660-\u0669\u06f0-\u06f9\u0700-\u0963\u0966-\u0df3"
     "\u0df5-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
+)
+_WORD: Final = _BEFORE + (  # with Hebrew and Arabic letters, which stand before a name as short words: בREADME.md
+    "\u058a-\u060b\u060d-\u061a\u0620-\u065f\u066e-\u06d3\u06d5-\u06ef\u06fa-\u06ff"
 )
 _EXTENSIONS: Final = (
     "7z|avi|bat|bmp|cfg|class|conf|cpp|css|csv|dll|docx?|exe|gif|gz|html?|ico|ini|jar|java|jpe?g|js|json|log|md|mov|mp3|"
@@ -41,11 +38,14 @@ _EXTENSIONS: Final = (
 _DOMAINS: Final = (  # without those that are common words, such as it, in, is, at, be, no, to
     "com|org|net|edu|gov|info|io|dev|app|ai|eu|de|fr|es|nl|pl|cz|ch|uk|ru|jp|cn|kr|br|ca|au|dk|fi|hu|ro|lv|ee|lt|tr|ua"
 )
-_CURRENCIES: Final = "".join(sign for sign in map(chr, range(0x10000)) if category(sign) == "Sc")
+_CURRENCIES: Final = (
+    "$\u00a2-\u00a5\u058f\u060b\u07fe-\u07ff\u09f2-\u09f3\u09fb\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20cf\ua838\ufdfc\ufe69"
+    "\uff04\uffe0-\uffe1\uffe5-\uffe6"
+)
 _PERCENT: Final = "%％‰٪؉"
 _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
-_ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
+_ADDRESS: Final = rf"{_WORD}.~:/?\#@!$&'()*+,;=%-"
 _MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
 _PRINTF: Final = r"%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
 _LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words are separated from a number after them

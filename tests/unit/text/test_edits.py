@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit
-from postedit.text.edits import Change, apply_edits, changes, divided, edits_between, splice
+from postedit.text.edits import Change, apply_edits, changes, divided_edits, edits_between, splice
 from postedit.text.words import PlainSplitter, splitter
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=7)
@@ -137,7 +137,7 @@ UNSPACED = st.text("日本語です、。ab12 สี่", max_size=14)
 @given(UNSPACED, UNSPACED)
 def test_divided_edits_are_exact(mt: str, text: str) -> None:
     whole = edits_between(mt, text)
-    parts = divided(mt, text, whole)
+    parts = divided_edits(mt, text, whole)
     assert apply_edits(mt, text, parts) == text
     assert all(left.mt_span[1] < right.mt_span[0] for left, right in pairwise(parts))
     assert len(parts) >= len(whole)
@@ -145,7 +145,7 @@ def test_divided_edits_are_exact(mt: str, text: str) -> None:
 
 def test_edits_of_running_text_without_spaces_are_divided() -> None:
     mt, text = "設定を保存する(S) old 文書 x", "設定は保存できる(S) new 文章 x"
-    parts = divided(mt, text, edits_between(mt, text))
+    parts = divided_edits(mt, text, edits_between(mt, text))
     found = [(edit.op, mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) for edit in parts]
     assert found == [
         ("replace", "を", "は"),
@@ -157,7 +157,7 @@ def test_edits_of_running_text_without_spaces_are_divided() -> None:
 
 def test_letters_are_not_parted_from_their_signs() -> None:
     mt, text = "สีแดงสด", "สี่แดงสด"
-    (edit,) = divided(mt, text, edits_between(mt, text))
+    (edit,) = divided_edits(mt, text, edits_between(mt, text))
     assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == ("สี", "สี่")
 
 
@@ -174,11 +174,11 @@ def test_letters_are_not_parted_from_their_signs() -> None:
 )
 def test_characters_of_several_code_points_stay_whole(old: str, new: str) -> None:
     mt, text = f"設定を保存する{old}です", f"設定を保存する{new}です"
-    (edit,) = divided(mt, text, edits_between(mt, text))
+    (edit,) = divided_edits(mt, text, edits_between(mt, text))
     assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == (old, new)
 
 
 def test_words_in_katakana_stay_whole() -> None:
     mt, text = "このサーバーコンポーネントを選択", "このデータベースを選択"
-    (edit,) = divided(mt, text, edits_between(mt, text))
+    (edit,) = divided_edits(mt, text, edits_between(mt, text))
     assert (mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]) == ("サーバーコンポーネント", "データベース")

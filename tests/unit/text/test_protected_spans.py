@@ -1,6 +1,7 @@
 """Spans of each kind in text of several languages, and the rule that compares them."""
 
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -292,3 +293,8 @@ def test_mt_itself_never_breaks_the_rule(src: list[str], data: st.DataObject) ->
 def test_a_path_ends_before_an_address() -> None:
     found = [span.value for span in find_spans("C:\\Temp\\log.txt WWW.Test.COM/y and C:/Users/x Y/z")]
     assert found == ["C:\\Temp\\log.txt", "WWW.Test.COM/y", "C:/Users/x"]
+
+
+def test_all_currency_signs_are_protected() -> None:
+    signs = [sign for sign in map(chr, range(0x10000)) if unicodedata.category(sign) == "Sc"]
+    assert [sign for sign in signs if not values(f"5 {sign}", "unit")] == []
