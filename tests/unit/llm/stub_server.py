@@ -83,7 +83,7 @@ class Stub:
     answer_tokens: int = 0
 
     def __post_init__(self) -> None:
-        self._random, self._lock, self._now = random.Random(self.seed), threading.Lock(), 0
+        self._received, self._lock, self._now = Counter[str](), threading.Lock(), 0
 
     def __enter__(self) -> "Stub":
         stub = self
@@ -103,9 +103,11 @@ class Stub:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    def fault(self) -> str:
+    def fault(self, texts: str) -> str:
+        """Draw the fault of a request by its texts and how often they came: the order of requests varies."""
         with self._lock:
-            left = self._random.random()
+            self._received[texts] += 1
+            left = random.Random(f"{self.seed} {self._received[texts]} {texts}").random()
             for name, share in self.faults.items():
                 if left < share:
                     self.happened[name] += 1
@@ -178,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
             stub.leave()
 
     def _reply(self, stub: Stub, body: dict[str, Any], user: str, segments: list[dict[str, str]]) -> None:
-        fault = "" if stub.spares_single and len(segments) == 1 else stub.fault()
+        fault = "" if stub.spares_single and len(segments) == 1 else stub.fault(texts_of(segments))
         if stub.slow:
             time.sleep(stub.slow)
         if fault == "400":
@@ -249,6 +251,11 @@ def segments_of(user: str) -> list[dict[str, str]]:
     return found
 
 
+def texts_of(segments: list[dict[str, str]]) -> str:
+    """Return the texts of segments without their numbers, which are random."""
+    return json.dumps([(one["source"], one["translation"]) for one in segments])
+
+
 def has_leak(messages: list[dict[str, str]], preamble: str = "") -> bool:
     """Return whether a message has text outside of JSON strings that is not of the prompt, or marks of turns."""
     if any(MARKS.search(message["content"]) for message in messages):
@@ -271,7 +278,7 @@ def answer(
     stub: Stub, body: dict[str, Any], user: str, segments: list[dict[str, str]], fault: str
 ) -> tuple[str, str, str]:
     """Return text, finish reason and refusal of an answer with a fault."""
-    chance = random.Random(json.dumps([stub.seed, user, fault]))
+    chance = random.Random(f"{stub.seed} {fault} {texts_of(segments)}")
     with_errors = "errors" in user.split("Answer with one JSON object", 1)[1]
     items = [{"id": one["id"], "correction": stub.correct(one["source"], one["translation"])} for one in segments]
     if has_leak(body["messages"], stub.preamble):
