@@ -10,6 +10,7 @@ from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
+from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ def gate(
         Literal["auto", "sentence", "edit"],
         typer.Option(help="Decide on whole lines, on each edit, or on whichever is better on the development set."),
     ] = "auto",
+    tokenize: Annotated[
+        Tokenize,
+        typer.Option(
+            help="What counts as a word of TER, as in `postedit score`. none: what stands between spaces; 13a: words "
+            "of raw text; characters: characters, for text without spaces between words."
+        ),
+    ] = "none",
     confidence: Annotated[
         float,
         typer.Option(min=0.5, max=0.999, help="Confidence that TER with the gate is not above that of unedited MT."),
@@ -87,6 +95,8 @@ def gate(
             f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, especially if the model "
             f"changes few lines; {ENOUGH_LINES} or more are better"
         )
+    for warning in unexpected_tokenisation(str(pe), dev.pe, tokenize):
+        shared.warn(warning)
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)
@@ -95,7 +105,7 @@ def gate(
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
-    known_job = {"development set": texts, **({} if spec.endpoint is None else spec.endpoint.job)}
+    known_job = {"development set": texts, "tokenize": tokenize, **({} if spec.endpoint is None else spec.endpoint.job)}
     check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
     known = {
@@ -112,9 +122,9 @@ def gate(
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), **known_job}
     with shared.usage_printed(spec.endpoint, editor):
-        judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), resume=resume)
+        judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), tokenize=tokenize, resume=resume)
     about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}
-    made, found = make_gate(editor, search, dev, judged, GateOptions(level, confidence, seed=seed), about)
+    made, found = make_gate(editor, search, dev, judged, GateOptions(level, confidence, seed=seed), about, tokenize)
     made.save(out)
     if plot is not None:
         draw_reliability(found.forecasts, plot)
@@ -128,6 +138,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
     from postedit.gate.calibrate import expected_calibration_error, is_learnt
 
     rule = found.rule
+    units = "characters" if rule.tokenize == "characters" else "words"
     if rule.threshold is None:
         where = "the lines to learn from, no choice of edits was better than unedited MT, so none was tested"
         if found.tested:
@@ -137,7 +148,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
     else:
         passes = (
             f"The gate lets {'edits' if rule.level == 'edit' else 'lines'} pass that make mt better with a probability "
-            f"of {rule.threshold:.2f} or more, and at most {rule.longest} words in a line"
+            f"of {rule.threshold:.2f} or more, and at most {rule.longest} {units} in a line"
         )
     error = f"expected calibration error {expected_calibration_error(found.forecasts):.3f}"
     if not is_learnt(rule):

@@ -15,9 +15,9 @@ from postedit.data.text_paths import located
 if TYPE_CHECKING:
     from postedit.core.saved_arrays import SavedArrays
     from postedit.data.stored_lines import StoredLines
-    from postedit.evaluate.metrics import Tokenize
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
+    from postedit.evaluate.tokenisation import Tokenize
 
 
 _text = partial(typer.Option, parser=located, metavar="FILE|URL")
@@ -161,7 +161,7 @@ _LOOKED_AT: Final = 100_000
 
 
 def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Path, tokenize: "Tokenize") -> list[str]:
-    from postedit.evaluate.tokenisation_check import tokenisation_differences, unexpected_tokenisation
+    from postedit.evaluate.tokenisation import tokenisation_differences, unexpected_tokenisation
 
     reference = texts[pe][:_LOOKED_AT]
     warnings = unexpected_tokenisation(str(pe), reference, tokenize)

@@ -17,6 +17,7 @@ from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far, located
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
@@ -87,7 +88,7 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", min=100, help="Resamples of sentences for intervals and p-values.")
 ]
 TokenizeOption = Annotated[
-    Literal["none", "13a", "characters"],
+    Tokenize,
     typer.Option(
         "--tokenize",
         help="For scores. none: words are separated by spaces; 13a: raw text (TER then normalises it); characters: "

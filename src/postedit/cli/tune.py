@@ -22,7 +22,7 @@ from postedit.core.search_config import SearchConfig
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
-    from postedit.evaluate.metrics import Tokenize
+    from postedit.evaluate.tokenisation import Tokenize
     from postedit.phrase.phrase_options import PhraseTuneConfig
 
 _BEAM: Final = 10

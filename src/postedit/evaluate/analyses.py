@@ -14,7 +14,6 @@ from postedit.evaluate.metrics import (
     AdditiveMetric,
     AdditiveTER,
     Floats,
-    Tokenize,
 )
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
 from postedit.evaluate.significance import (
@@ -31,6 +30,7 @@ from postedit.evaluate.significance import (
 from postedit.evaluate.summarisation import ORDERS, ROUGE, lead, rouge_signature, sentences, summary_scores
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.evaluate.word_edits import OPERATIONS, WordEdits
 
 _BLOCK: Final = 2000  # sentences counted at a time

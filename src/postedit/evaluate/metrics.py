@@ -6,40 +6,21 @@ needs only their sum.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 
-from postedit.core.errors import DataError
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
+from postedit.evaluate.tokenisation import Tokenize, divided
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MetricName = Literal["ter", "bleu"]
-Tokenize = Literal["none", "13a", "characters"]
-"""How metrics separate words: at spaces ("none"), or, for running text, by the rules of mteval (for TER: of Tercom). In
-scripts without spaces, characters count, and spaces do not."""
 
 _MAX_ORDER: Final = 4  # words in the longest n-grams of BLEU
-
-
-def check_tokenize(given: object) -> None:
-    """Check that `given` is one of the values of `Tokenize`.
-
-    Raises:
-        DataError: if it is not.
-    """
-    if given not in get_args(Tokenize):
-        *others, last = get_args(Tokenize)
-        raise DataError(f"tokenize must be {', '.join(others)} or {last}, not {given!r}")
-
-
-def divided(texts: Sequence[str], tokenize: Tokenize) -> Sequence[str]:
-    """Return texts as TER reads them: with spaces between all characters if these count, else unchanged."""
-    return [" ".join("".join(text.split())) for text in texts] if tokenize == "characters" else texts
 
 
 def edits_of(hypotheses: Sequence[str], references: Sequence[str], tokenize: Tokenize) -> list[EditCount]:

@@ -9,8 +9,9 @@ import numpy as np
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.given_texts import check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize, check_tokenize, edits_of
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, edits_of
 from postedit.evaluate.ter import EditCount
+from postedit.evaluate.tokenisation import Tokenize, check_tokenize
 
 UNEDITED_MT: Final = "unedited MT"
 """The name of the baseline, which returns the machine translation unchanged."""

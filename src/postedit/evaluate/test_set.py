@@ -13,7 +13,7 @@ from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
 from postedit.evaluate.given_texts import check_lengths, check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import Ints, Tokenize, check_tokenize, edits_of, words_of
+from postedit.evaluate.metrics import Ints, edits_of, words_of
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
@@ -23,6 +23,7 @@ from postedit.evaluate.scores import (
     scores_of_sums,
 )
 from postedit.evaluate.significance import RESAMPLED, group_of
+from postedit.evaluate.tokenisation import Tokenize, check_tokenize
 from postedit.evaluate.word_edits import word_edits
 
 PART: Final = 2000

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.evaluate.analyses import verdict
-from postedit.evaluate.metrics import AdditiveTER, Tokenize, edits_of
+from postedit.evaluate.metrics import AdditiveTER, edits_of
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
-from postedit.evaluate.tokenisation_check import tokenisation_signs
+from postedit.evaluate.tokenisation import Tokenize, tokenisation_signs
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, data_element, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span

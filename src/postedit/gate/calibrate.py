@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from postedit.core.errors import library
 from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
-from postedit.evaluate.ter import count_edits
+from postedit.evaluate.metrics import edits_of
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 from postedit.gate.gate import Calibrator, Level, Rule
 
@@ -69,9 +70,15 @@ class Outcomes:
     The gain is the number of TER edits between mt and pe, minus the number between the returned text and pe.
     """
 
-    def __init__(self, mt: Sequence[str], pe: Sequence[str], judged: Sequence[CorrectionFeatures]) -> None:
-        self.mt, self.pe, self.judged = mt, pe, judged
-        self._before = [count.edits for count in count_edits(mt, pe)]
+    def __init__(
+        self,
+        mt: Sequence[str],
+        pe: Sequence[str],
+        judged: Sequence[CorrectionFeatures],
+        tokenize: Tokenize = "none",
+    ) -> None:
+        self.mt, self.pe, self.judged, self.tokenize = mt, pe, judged, tokenize
+        self._before = [count.edits for count in edits_of(mt, pe, tokenize)]
         self._gains: dict[tuple[int, Kept], float] = {}
         self._words: dict[tuple[int, Kept], int] = {}
 
@@ -91,10 +98,10 @@ class Outcomes:
     def _count(self, rows: Sequence[int], kept: Sequence[Kept]) -> None:
         new = [one for one in dict.fromkeys(zip(rows, kept)) if any(one[1]) and one not in self._gains]
         texts = [keep_edits(self.mt[row], self.judged[row].result, mask).text for row, mask in new]
-        counts = count_edits(texts, [self.pe[row] for row, _ in new])
+        counts = edits_of(texts, [self.pe[row] for row, _ in new], self.tokenize)
         for (row, mask), text, count in zip(new, texts, counts):
             self._gains[row, mask] = float(self._before[row] - count.edits)
-            self._words[row, mask] = words_changed(self.mt[row], text)
+            self._words[row, mask] = words_changed(self.mt[row], text, self.tokenize)
 
 
 def everything(outcomes: Outcomes, rows: Sequence[int]) -> list[Kept]:
@@ -148,7 +155,8 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
             break
         passed.append((float(gains.mean()), last, one.rule))
     # A closed rule keeps the calibrator of the most promising one: its probabilities are useful.
-    failed = tried[0].rule if tried else Rule(levels[0], _fitted(outcomes, fit, levels[0]), None, longest)
+    level = levels[0]
+    failed = tried[0].rule if tried else Rule(level, _fitted(outcomes, fit, level), None, longest, outcomes.tokenize)
     gain, value, rule = max(passed, key=lambda one: one[0]) if passed else (0.0, last, replace(failed, threshold=None))
     ungated = float(outcomes.gains(test, everything(outcomes, test)).mean()) if test else 0.0
     return Calibrated(rule, value, gain, ungated, forecasts(outcomes, test, rule), len(test), bool(tried))
@@ -266,7 +274,7 @@ def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int) 
         others = _fitted(outcomes, [row for row in rows if row not in held_out], level)
         calibrator = others if any(others.weights) else whole
         order += part
-        probabilities += _probabilities(outcomes, part, Rule(level, calibrator, 0.0, longest))
+        probabilities += _probabilities(outcomes, part, Rule(level, calibrator, 0.0, longest, outcomes.tokenize))
     every = np.array([probability for line in probabilities for probability in line])
     if not every.size:
         return
@@ -274,7 +282,7 @@ def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int) 
     for threshold in thresholds.tolist():
         gains = _gains(outcomes, order, probabilities, threshold, longest)
         if gains.mean() > 0.0:
-            yield _Tried(Rule(level, whole, threshold, longest), gains)
+            yield _Tried(Rule(level, whole, threshold, longest, outcomes.tokenize), gains)
 
 
 def _probabilities(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> list[tuple[float, ...]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from postedit.core.editor import Edit, Editor, PostEdit, Segment
 from postedit.core.evidence import Evidence
+from postedit.evaluate.tokenisation import Tokenize, divided
 from postedit.text.edits import apply_edits, changes
 
 _LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which may be 0
@@ -52,11 +53,13 @@ class CorrectionFeatures:
     parts: tuple[Features, ...] = ()  # features of each edit
 
 
-def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[CorrectionFeatures]:
+def judge(
+    editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit], tokenize: Tokenize = "none"
+) -> list[CorrectionFeatures]:
     """Return the corrections of an editor with their features.
 
     An editor that can score given texts scores mt, the correction, and mt with each edit alone. `results` must have
-    evidence if the editor has any.
+    evidence if the editor has any. `tokenize`: what counts as a word.
     """
     mt = [segment.mt or "" for segment in segments]
     asked: list[list[str]] = []
@@ -71,40 +74,62 @@ def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdi
     else:
         scores = iter([math.nan] * len(rows))
     return [
-        _judged(text, result, [next(scores) for _ in texts])
+        _judged(text, result, [next(scores) for _ in texts], tokenize)
         for text, result, texts in zip(mt, results, asked, strict=True)
     ]
 
 
-def words_changed(mt: str, text: str) -> int:
+def words_changed(mt: str, text: str, tokenize: Tokenize = "none") -> int:
     """Return the number of changed words between two texts; a change counts the words of its longer side.
 
-    Words are those of TER, divided at white space. A change costs at most this number of TER edits, except in texts
-    where the shifts that TER tries first become worse by it.
+    Words are those of TER. A change costs at most this number of TER edits, except in texts where the shifts that TER
+    tries first become worse by it.
     """
-    return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt.split(), text.split()))
+    return _words_changed(_words(mt, tokenize), _words(text, tokenize))
 
 
-def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> CorrectionFeatures:
+def _words_changed(mt: Sequence[str], text: Sequence[str]) -> int:
+    return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt, text))
+
+
+def _words(text: str, tokenize: Tokenize) -> list[str]:
+    if tokenize != "13a":
+        return divided([text], tokenize)[0].split()
+    from postedit.evaluate.metrics import words_of  # takes a second to load
+
+    return words_of([text], tokenize)[0]
+
+
+def _judged(mt: str, result: PostEdit, scores: Sequence[float], tokenize: Tokenize) -> CorrectionFeatures:
     if not scores:
         return CorrectionFeatures(result)
     unchanged, corrected, *alone = scores
     spans = result.token_spans or ((0, 0),) * len(result.edits)
     positions = sorted({index for start, end in spans for index in range(start, end)})  # a token may spell two edits
     positions = positions or list(range(len(result.token_scores)))
-    whole = _features(mt, result, result.text, corrected - unchanged, positions, result.edits)
+    mt_words = _words(mt, tokenize)
+
+    def features(text: str, difference: float, positions: Sequence[int], edits: Sequence[Edit]) -> Features:
+        return _features(mt_words, result, _words(text, tokenize), difference, positions, edits)
+
+    whole = features(result.text, corrected - unchanged, positions, result.edits)
     parts = []
     for number, (edit, (start, end)) in enumerate(zip(result.edits, spans, strict=True)):
         text, gain = apply_edits(mt, result.text, [edit]), (alone[number] if alone else corrected) - unchanged
-        parts.append(_features(mt, result, text, gain, range(start, end), [edit]))
+        parts.append(features(text, gain, range(start, end), [edit]))
     return CorrectionFeatures(result, whole, tuple(parts))
 
 
 def _features(
-    mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], edits: Sequence[Edit]
+    mt: Sequence[str],
+    result: PostEdit,
+    text: Sequence[str],
+    difference: float,
+    positions: Sequence[int],
+    edits: Sequence[Edit],
 ) -> Features:
     scores = [max(result.token_scores[index], _LEAST) for index in positions]
-    count, changed = len(mt.split()), words_changed(mt, text)
+    count, changed = len(mt), _words_changed(mt, text)
     old = sum(edit.mt_span[1] - edit.mt_span[0] for edit in edits)
     new = sum(edit.pe_span[1] - edit.pe_span[0] for edit in edits)
     return Features(

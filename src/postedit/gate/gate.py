@@ -17,6 +17,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, load_json, reason_of
 from postedit.core.search_config import with_present_names
 from postedit.editing.results import keep_edits
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 
 Level = Literal["sentence", "edit"]
@@ -48,6 +49,7 @@ class Rule:
     calibrator: Calibrator  # computes the probability that a change makes mt better
     threshold: float | None  # least probability of changes that pass; None if none passes
     longest: int  # the most words that may change in a segment; one with more is left unchanged
+    tokenize: Tokenize = "none"  # what counts as a word
 
     def confidences(self, judged: CorrectionFeatures) -> tuple[float, ...]:
         """Return the probability that each edit, or the correction that it is part of, makes mt better."""
@@ -62,7 +64,7 @@ class Rule:
         result = replace(judged.result, confidences=self.confidences(judged))
         threshold = math.inf if self.threshold is None else max(self.threshold, least)
         kept = keep_edits(mt, result, [confidence >= threshold for confidence in result.confidences])
-        if kept.changed and words_changed(mt, kept.text) > self.longest:
+        if kept.changed and words_changed(mt, kept.text, self.tokenize) > self.longest:
             return keep_edits(mt, result, [False] * len(result.edits))
         return kept
 
@@ -118,6 +120,7 @@ class Gate:
             "level": rule.level,
             "threshold": rule.threshold,
             "longest": rule.longest,
+            "tokenize": rule.tokenize,
             "bias": calibrator.bias,
             "features": {name: {"mean": mean, "scale": scale, "weight": weight} for name, mean, scale, weight in parts},
             "models": list(self.identity.models),
@@ -168,6 +171,7 @@ class _GateFile(Config):
     level: Level
     threshold: float | None = Field(ge=0.0, le=1.0)
     longest: int = Field(ge=0)
+    tokenize: Tokenize = Field("none", description="what counts as a word; gates of earlier versions do not say")
     bias: float
     features: dict[str, _Weight] = Field(description="by name")
     models: list[str] = Field(description="fingerprints of the files of the editor that it was made for")
@@ -177,4 +181,5 @@ class _GateFile(Config):
     def rule(self) -> Rule:
         given = [self.features[name] for name in Features.names()]
         means, scales, weights = zip(*((one.mean, one.scale, one.weight) for one in given))
-        return Rule(self.level, Calibrator(means, scales, weights, self.bias), self.threshold, self.longest)
+        calibrator = Calibrator(means, scales, weights, self.bias)
+        return Rule(self.level, calibrator, self.threshold, self.longest, self.tokenize)

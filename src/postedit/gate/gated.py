@@ -72,7 +72,7 @@ class Gated(EditorWrapper[Editor]):
             ]
         needed: Detail | None = "attention" if self.inner.abilities.evidence else None
         edits = edited(self.inner, segments, config, evidence or needed)
-        judged = judge(self.inner, segments, edits)
+        judged = judge(self.inner, segments, edits, self.gate.rule.tokenize)
         kept = [
             self.gate.rule(one.mt or "", found, self.min_confidence)
             for one, found in zip(segments, judged, strict=True)

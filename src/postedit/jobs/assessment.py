@@ -14,7 +14,7 @@ from postedit.evaluate.column_signs import column_signs
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
-from postedit.evaluate.tokenisation_check import tokenisation_signs
+from postedit.evaluate.tokenisation import tokenisation_signs
 from postedit.jobs.cross_validation import (
     Learner,
     cross_validated,

@@ -20,6 +20,7 @@ from postedit.data.resumable_file import (
     recorded_job,
     remove_leftovers,
 )
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Gate
@@ -36,12 +37,14 @@ def make_gate(
     judged: Sequence[CorrectionFeatures],
     options: GateOptions,
     about: dict[str, Any],
+    tokenize: Tokenize = "none",
 ) -> tuple[Gate, Calibrated]:
     """Return a gate for `editor` with these search options, and the result of its test.
 
-    The gate is learnt from the `judged` corrections of the dev set; `about` holds further entries for its record.
+    The gate is learnt from the `judged` corrections of the dev set; `about` holds further entries for its record;
+    `tokenize`: what counts as a word, as when they were judged.
     """
-    found = calibrate(Outcomes(dev.mt, dev.pe, judged), options)
+    found = calibrate(Outcomes(dev.mt, dev.pe, judged, tokenize), options)
     record = {
         **about,
         **asdict(options),
@@ -63,9 +66,12 @@ def judge_lines(
     job: dict[str, Any],
     console: Console,
     *,
+    tokenize: Tokenize = "none",
     resume: bool,
 ) -> list[CorrectionFeatures]:
     """Return the corrections of a dev set with their features, from the file `path` if it is complete.
+
+    `tokenize`: what counts as a word in the features; `job` must tell it.
 
     Otherwise they are computed and written to `path`, after those of an unfinished `job` with `resume`.
 
@@ -84,7 +90,8 @@ def judge_lines(
         def judged_lines() -> Iterator[list[str]]:
             for start in range(file.done, len(dev.src), _CHUNK):
                 segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
-                judged = judge(editor, segments, editor.edit_segments(segments, search, evidence=evidence))
+                results = editor.edit_segments(segments, search, evidence=evidence)
+                judged = judge(editor, segments, results, tokenize)
                 yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 
         fill(file, judged_lines(), len(dev.src), console)

@@ -28,9 +28,10 @@ from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, check_files, read_triplets
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats
 from postedit.evaluate.scores import SystemScores, score_systems
 from postedit.evaluate.ter import count_edits
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.run_preparation import claimed, count_lines, holds_run
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor

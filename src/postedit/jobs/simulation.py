@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate.metrics import AdditiveTER, Tokenize, edits_of, words_of
+from postedit.evaluate.metrics import AdditiveTER, edits_of, words_of
 from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_at
 from postedit.evaluate.ter import EditCount, edit_rate
+from postedit.evaluate.tokenisation import Tokenize
 
 _FROZEN_LINES: Final = 500
 """Number of segments that the editor that does not learn edits together."""

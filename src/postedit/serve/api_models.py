@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from postedit.core.edit_reasons import reasons_as_json
 from postedit.core.editor import PostEdit
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.serve.api_types import PlainText
 
 Span = Annotated[
@@ -194,7 +195,7 @@ class ScoreRequest(ApiModel):
     hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
     pe: list[Text] = Field(min_length=1, description="human post-edits", examples=[[_PE]])
     mt: list[Text] | None = Field(None, description="machine translations, to be scored as well", examples=[[_MT]])
-    tokenize: Literal["none", "13a", "characters"] = Field(
+    tokenize: Tokenize = Field(
         "none",
         description="none: words are separated by spaces; 13a: raw text; characters: text without spaces between words",
     )

@@ -14,6 +14,7 @@ from postedit.data.corpus import write_corpus
 from postedit.data.triplets import Triplet
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
+from postedit.gate import Gate
 from postedit.jobs import gating
 
 WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
@@ -129,6 +130,19 @@ def test_lines_that_stay_keep_each_byte(run: Any, model: Path, tmp_path: Path) -
         assert result.exit_code == 0, result.stderr
         assert out.read_bytes() == mt.read_bytes()
         out.unlink()
+
+
+def test_a_gate_counts_the_words_that_it_is_told_to(run: Any, model: Path, tmp_path: Path) -> None:
+    options = files(tmp_path, MT)
+    lines = ["設定を閉じると画面が現れます。"] * 120
+    (tmp_path / "dev.pe").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    gate = tmp_path / "gate.json"
+    result = run("gate", model, *options, "--out", gate)
+    assert "has no spaces between words" in result.stderr
+    assert json.loads(gate.read_text())["tokenize"] == "none"
+    result = run("gate", model, *options, "--out", gate, "--tokenize", "characters")
+    assert "has no spaces between words" not in result.stderr
+    assert (Gate.load(gate).rule.tokenize, Gate.load(gate).rule.longest > 1) == ("characters", True)
 
 
 @pytest.mark.parametrize(("given", "used"), [((), 0.95), (("--confidence", 0.7), 0.7)])
@@ -248,11 +262,11 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monke
     gate, options = tmp_path / "gate.json", files(tmp_path, MT)
     whole, judge = gating.judge, []
 
-    def interrupted(editor: Editor, segments: Any, results: Any) -> Any:
+    def interrupted(editor: Editor, segments: Any, *more: Any) -> Any:
         judge.append(len(segments))
         if len(judge) == 2:
             raise KeyboardInterrupt
-        return whole(editor, segments, results)
+        return whole(editor, segments, *more)
 
     monkeypatch.setattr(gating, "judge", interrupted)
     stopped = run("gate", model, *options, "--out", gate)
@@ -265,6 +279,8 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monke
         assert "--resume" in refused(run("gate", model, *options, "--out", gate))
         changed = run("gate", model, *files(others, MT[::-1]), "--out", gate, "--resume")
         assert "made with another development set" in refused(changed)
+        units = run("gate", model, *options, "--out", gate, "--tokenize", "13a", "--resume")
+        assert "made with another tokenize" in refused(units)
     resumed = run("gate", model, *options, "--out", gate, "--resume")
     assert resumed.exit_code == 0, resumed.stderr
     assert judge == [100, 20, 20]

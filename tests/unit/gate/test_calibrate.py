@@ -10,7 +10,9 @@ import pytest
 from postedit.core.editor import Abilities, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.results import unchanged
+from postedit.evaluate.metrics import edits_of
 from postedit.evaluate.ter import count_edits
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import (
     Calibrated,
     Floats,
@@ -27,6 +29,7 @@ from postedit.gate.calibrate import (
 )
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge, words_changed
 from postedit.gate.gate import Calibrator
+from postedit.text.edits import divided_edits, edits_between
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
@@ -57,6 +60,18 @@ def dev(generator: np.random.Generator, lines: int, sharpness: float, bias: floa
             rows.append(still())
     pe, judged = zip(*rows)
     return Outcomes([MT] * lines, pe, judged)
+
+
+class Silent(Editor):
+    """An editor that cannot score given texts."""
+
+    abilities = Abilities()
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(())
+
+    def edit_segments(self, *arguments: object, **options: object) -> list[PostEdit]:
+        raise NotImplementedError
 
 
 @pytest.fixture
@@ -213,6 +228,36 @@ def test_words_changed_are_words_of_ter_so_that_no_line_loses_more(space: str) -
     assert words_changed(mt, text) == lost.edits == 3
 
 
+@pytest.mark.parametrize(
+    ("tokenize", "mt", "text", "words"),
+    [
+        ("none", "設定を開く。", "設定を閉じる。", 1),
+        ("characters", "設定を開く。", "設定を閉じる。", 3),
+        ("characters", "設定 を開く。", "設 定を\u3000閉じる。", 3),
+        ("13a", "Open it.", "Open them!", 2),
+        ("none", "Open it.", "Open them!", 1),
+    ],
+)
+def test_words_changed_are_counted_in_the_units_of_ter(tokenize: Tokenize, mt: str, text: str, words: int) -> None:
+    (lost,) = edits_of([text], [mt], tokenize)
+    assert words_changed(mt, text, tokenize) == lost.edits == words
+
+
+@pytest.mark.parametrize(("tokenize", "opens"), [("characters", True), ("none", False)])
+def test_an_edit_in_text_without_spaces_can_gain_alone(tokenize: Tokenize, opens: bool) -> None:
+    mt, text, pe = "設定を開くと、画面が出ます。", "設定を閉じると、画面が出ます。", "設定を閉じると、画面が現れます。"
+    (edit,) = divided_edits(mt, text, edits_between(mt, text))
+    result = PostEdit(text, True, -1.0, (-1.0,), (edit,), token_spans=((0, 1),), confidences=(0.5,))
+    (judged,) = judge(Silent(), [Segment("", mt)], [result], tokenize)
+    assert judged.whole is not None
+    assert judged.whole.words == pytest.approx(np.log1p(3 if opens else 1))
+    assert judged.whole.share == pytest.approx(3 / len(mt) if opens else 1.0)
+    found = made(Outcomes([mt] * 200, [pe] * 200, [judged] * 200, tokenize), levels="edit")
+    assert (found.rule.threshold is not None) == opens
+    assert found.rule.tokenize == tokenize
+    assert found.ungated == (3.0 if opens else 0.0)
+
+
 def test_too_few_changes_teach_nothing(generator: np.random.Generator) -> None:
     for outcomes in (dev(generator, 10, 3.0), Outcomes([], [], []), Outcomes([MT], *zip(still()))):
         found = made(outcomes)
@@ -246,14 +291,8 @@ def test_bins_have_25_changes_and_more_and_no_ties_between_them() -> None:
 def test_of_texts_the_model_was_not_asked_about_no_preference_is_known() -> None:
     correction = PostEdit("X b", True, -1.0, (-1.0,), (Edit("replace", (0, 1), (0, 1)),), token_spans=((0, 1),))
 
-    class Scorer(Editor):
+    class Scorer(Silent):
         abilities = Abilities(forced_scores=True)
-
-        def identity(self, search: SearchConfig | None = None) -> Identity:
-            return Identity(())
-
-        def edit_segments(self, *arguments: object, **options: object) -> list[PostEdit]:
-            raise NotImplementedError
 
         def score_segments(self, segments: object, outputs: Sequence[str], **options: object) -> list[PostEdit]:
             # The mt as output is too long: its score of 0 is no score.

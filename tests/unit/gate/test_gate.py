@@ -59,6 +59,15 @@ def test_a_closed_gate_returns_the_very_mt(editor: PostEditor, level: Level) -> 
     assert sum(one.reverted for one in found) == sum(len(one.edits) for one in editor.edit(SRC, MT))
 
 
+def test_a_gate_limits_the_characters_that_change_if_it_counts_them(editor: PostEditor) -> None:
+    mt, text = "設定を開く。", "設定を閉じる。"
+    result = PostEdit(text, True, -1.0, (-0.1,), (Edit("replace", (3, 5), (3, 6)),), token_spans=((0, 1),))
+    rule = replace(gate(editor, 0.0).rule, tokenize="characters")
+    (judged,) = judge(editor, segments_of(["close"], [mt]), [result], rule.tokenize)
+    assert replace(rule, longest=3)(mt, judged).text == text
+    assert replace(rule, longest=2)(mt, judged).text == mt
+
+
 @pytest.mark.parametrize("level", ["sentence", "edit"])
 def test_a_gate_that_lets_all_pass_changes_nothing(editor: PostEditor, level: Level) -> None:
     found, plain = Gated(editor, gate(editor, 0.0, level)).edit(SRC, MT), editor.edit(SRC, MT)
@@ -160,6 +169,10 @@ def test_a_saved_gate_loads_unchanged(editor: PostEditor, tmp_path: Path) -> Non
         one.save(tmp_path / "gate.json")
         found = Gate.load(tmp_path / "gate.json")
         assert (found.rule, found.closed) == (one.rule, threshold is None)
+        values = json.loads((tmp_path / "gate.json").read_text())
+        del values["tokenize"]  # as in gates of earlier versions
+        (tmp_path / "gate.json").write_text(json.dumps(values))
+        assert Gate.load(tmp_path / "gate.json") == found
         found.check(editor.identity())
         Gated(editor, found).edit(SRC, MT)
 

@@ -2,8 +2,12 @@ from unicodedata import normalize
 
 import pytest
 
-from postedit.evaluate.metrics import Tokenize
-from postedit.evaluate.tokenisation_check import tokenisation_differences, tokenisation_signs, unexpected_tokenisation
+from postedit.evaluate.tokenisation import (
+    Tokenize,
+    tokenisation_differences,
+    tokenisation_signs,
+    unexpected_tokenisation,
+)
 
 RUNNING = ["He came, he saw.", "Is it? Yes, it is!"] * 5
 TOKENISED = ["He came , he saw .", "Is it ? Yes , it is !"] * 5
@@ -109,7 +113,7 @@ def test_empty_lines_of_either_side_are_reported() -> None:
 def test_text_without_spaces_is_unexpected(line: str, tokenize: Tokenize) -> None:
     (found,) = unexpected_tokenisation("pe", [line] * 10, tokenize)
     assert "no spaces between words" in found
-    assert "score --tokenize characters" in found
+    assert "give --tokenize characters" in found
     assert unexpected_tokenisation("pe", [line] * 10, "characters") == []
     assert tokenisation_differences("hyp", [line] * 10, "pe", [line] * 10) == []  # said once
 

@@ -1,13 +1,17 @@
-"""Detection of outputs and references that are tokenised differently from each other or from what the scores expect."""
+"""What metrics compare in texts, and detection of texts that are tokenised differently from what the scores expect."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 from unicodedata import is_normalized
 
-from postedit.evaluate.metrics import Tokenize
+from postedit.core.errors import DataError
 from postedit.text.words import MARKS, PAUSES, STOPS
+
+Tokenize = Literal["none", "13a", "characters"]
+"""How metrics separate words: at spaces ("none"), or, for running text, by the rules of mteval (for TER: of Tercom). In
+scripts without spaces, characters count, and spaces do not."""
 
 _PUNCTUATION: Final = f"[.,;:!?{STOPS}{PAUSES}]"
 _PATTERNS: Final = {
@@ -35,6 +39,22 @@ _LENGTH_RATIO: Final = 1.5
 """Ratio of the mean word lengths of output and reference above which they are tokenised differently."""
 
 _MIN_WORDS: Final = 50  # words that one of the texts must have for a comparison of mean word lengths
+
+
+def check_tokenize(given: object) -> None:
+    """Check that `given` is one of the values of `Tokenize`.
+
+    Raises:
+        DataError: if it is not.
+    """
+    if given not in get_args(Tokenize):
+        *others, last = get_args(Tokenize)
+        raise DataError(f"tokenize must be {', '.join(others)} or {last}, not {given!r}")
+
+
+def divided(texts: Sequence[str], tokenize: Tokenize) -> Sequence[str]:
+    """Return texts as TER reads them: with spaces between all characters if these count, else unchanged."""
+    return [" ".join("".join(text.split())) for text in texts] if tokenize == "characters" else texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +164,7 @@ def unexpected_tokenisation(name: str, lines: Sequence[str], tokenize: Tokenize)
     if found.unsegmented:
         return [
             f"{name} has no spaces between words: whole sentences count as words, and a changed character as a changed "
-            "sentence; score --tokenize characters, or tokenise outputs and post-edits alike"
+            "sentence; give --tokenize characters, or tokenise all texts alike"
         ]
     if raw and form == "tokenised":
         return [f"{name} seems to be tokenised: leave out --tokenize 13a, which is for running text"]
