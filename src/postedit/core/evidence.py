@@ -1,18 +1,23 @@
 """Evidence about an output: attention, probabilities and runners-up, over tokens or over words."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.special_tokens import SPECIAL_TOKENS
+from postedit.core.token_spelling import UNSPACED_RUN
 
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
 
 _SPACE: Final = "▁"  # stands for the space before a word in the spelling of tokens
+
+_PART: Final = "\ufffd"  # spelling of a token that is part of a character
 
 _TOLERANCE: Final = 1e-2
 """How far the sum of a row may be from 1, since attention may have been computed in half precision."""
@@ -150,7 +155,7 @@ class Evidence:
         return tuple(result)
 
     def by_word(self) -> "Evidence":
-        """Return the evidence over words instead of tokens; a word begins at each token with the mark of a space."""
+        """Return the evidence over words instead of tokens; see `word_starts`."""
         streams = {name: word_starts(tokens) for name, tokens in self.streams.items()}
         return self.to_words(streams, word_starts(self.output))
 
@@ -191,10 +196,20 @@ def _text(tokens: Sequence[str]) -> str:
 
 
 def word_starts(tokens: Sequence[str]) -> list[int]:
-    """Return the word number of each token, from 1 (0 before the first space mark); -1 for special tokens."""
+    """Return the number of the word of each token, in rising order; -1 for special tokens.
+
+    A word begins at each token with the mark of a space. In running text without spaces, each token is a word, but
+    tokens that are parts of one character stay together.
+    """
+    spaced = list(accumulate(token.startswith(_SPACE) for token in tokens))
+    texts: defaultdict[int, str] = defaultdict(str)
+    for token, number in zip(tokens, spaced, strict=True):
+        texts[number] += token.replace(_PART, "")
+    running = {number for number, text in texts.items() if UNSPACED_RUN.search(text)}
     word, index = 0, []
-    for token in tokens:
-        word += token.startswith(_SPACE)
+    for before, token, number in zip(["", *tokens], tokens, spaced):
+        goes_on = before == _SPACE or (before.endswith(_PART) and token.startswith(_PART))
+        word += token.startswith(_SPACE) or (number in running and not goes_on)
         index.append(-1 if token in SPECIAL_TOKENS else word)
     return index
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from postedit.text.words import UNSPACED_RUN, PlainSplitter
+from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.text.words import PlainSplitter
 
 if TYPE_CHECKING:
     from postedit.text.processor import Rendering, TextProcessor

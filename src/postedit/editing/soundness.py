@@ -8,10 +8,11 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import Edit, PostEdit, Segment
+from postedit.core.token_spelling import UNSPACED
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.text.edits import apply_edits
 from postedit.text.language_tags import base_language
-from postedit.text.words import UNSPACED, splitter
+from postedit.text.words import splitter
 
 if TYPE_CHECKING:
     from postedit.text.processor import TextProcessor

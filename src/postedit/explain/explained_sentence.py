@@ -1,17 +1,25 @@
 """A sentence with all that is known about how a model edited it: texts, edits, and evidence at word level."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise, starmap
 from typing import Final
+
+from rapidfuzz.distance import Levenshtein
 
 from postedit.core.editor import Edit, Editor, Side
 from postedit.core.evidence import Evidence, special_words
 from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP
+from postedit.core.token_spelling import UNSPACED_RUN
 
 OUTPUT: Final = "output"
 
 _NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "STEP"}
 """Readable names of the special tokens that occur in a model's texts."""
+
+
+_UNKNOWN: Final = re.compile("\ufffd+")  # spelling of characters that are spelt by several tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ def explained_sentence(
     sides.append((OUTPUT, "pe", output, words.output))
     tokens = {**evidence.streams, OUTPUT: evidence.output}
     special = {name: special_words(tokens[name]) for name, _, _, _ in sides}
-    spans = {name: _spans(editor, side, text, len(found), special[name]) for name, side, text, found in sides}
+    spans = {name: _spans(editor, side, text, found, special[name]) for name, side, text, found in sides}
     spelt = {
         name: tuple(text[at.start : at.end] if at else word for word, at in zip(found, spans[name]))
         for name, _, text, found in sides
@@ -102,6 +110,9 @@ def explained_sentence(
     streams = {name: spelt[name] for name in words.streams}
     words = replace(words, streams=streams, output=spelt[OUTPUT], runners_up=others)
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
+    if pe_words is not None and "mt" in streams and any(map(UNSPACED_RUN.search, (texts.get("mt", ""), *pe_words))):
+        mt_words = [word for place, word in enumerate(streams["mt"]) if place not in special["mt"]]
+        pe_words = _divided_like(mt_words, pe_words)
     src, mt = texts.get("src", ""), texts.get("mt", "")
     weights = evidence.shared_weights()
     steps = () if weights is None else tuple(map(float, weights))
@@ -109,10 +120,57 @@ def explained_sentence(
     return ExplainedSentence(src, mt, output, *changes, words, spans, special, pe, pe_words, steps)
 
 
-def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset[int]) -> tuple[Span | None, ...]:
-    """Return the span of each word, None for special ones; None for all if the text does not have as many words."""
+def _spans(
+    editor: Editor, side: Side, text: str, words: Sequence[str], special: frozenset[int]
+) -> tuple[Span | None, ...]:
+    """Return the span of each word, None for special ones; None for all if they cannot be found in the text."""
+    wanted = [word for position, word in enumerate(words) if position not in special]
     found = editor.word_spans(side, text)
-    if found is None or len(found) != count - len(special):
-        return (None,) * count
-    words = iter(found)
-    return tuple(None if position in special else Span(*next(words)) for position in range(count))
+    if found is None or len(found) != len(wanted):
+        found = _in_order(text, wanted)
+    if found is None:
+        return (None,) * len(words)
+    spans = iter(found)
+    return tuple(None if position in special else Span(*next(spans)) for position in range(len(words)))
+
+
+def _in_order(text: str, words: Sequence[str]) -> list[tuple[int, int]] | None:
+    """Return the spans of words that are, one after the other, the whole text; None if they are not.
+
+    Replacement characters stand for characters that are spelt by several tokens, which reach to what follows them.
+    """
+    spans, place = [], 0
+    for word, after in zip(words, [*words[1:], ""]):
+        start = place = len(text) - len(text[place:].lstrip())
+        for number, part in enumerate(_UNKNOWN.split(word)):
+            if number:
+                follows = part or _UNKNOWN.split(after)[0]
+                end = text.find(follows, place + 1) if follows else len(text)
+                place = max(place, end if part else len(text[:end].rstrip()))
+            if not text.startswith(part, place):
+                return None
+            place += len(part)
+        if start == place:
+            return None
+        spans.append((start, place))
+    return None if text[place:].strip() else spans
+
+
+def _divided_like(mt: Sequence[str], pe: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a post-edit, divided where words of mt that it keeps begin and end.
+
+    In running text without spaces, words of mt are tokens, into which a post-edit cannot be divided by itself.
+    """
+    new = "".join(pe)
+    kept: dict[int, int] = {}  # the place in pe of each letter of mt that it keeps
+    for code in Levenshtein.opcodes("".join(mt), new):
+        if code.tag == "equal":
+            kept.update(zip(range(code.src_start, code.src_end), range(code.dest_start, code.dest_end), strict=True))
+    cuts = {0, *accumulate(map(len, pe))}
+    ends = list(accumulate(map(len, mt)))
+    for letters in starmap(range, pairwise([0, *ends])):
+        places = [kept.get(letter, -1) for letter in letters]
+        start, end = places[0], places[0] + len(places)
+        if start >= 0 and places == [*range(start, end)]:
+            cuts |= {start, end}
+    return tuple(new[start:end] for start, end in pairwise(sorted(cuts)))

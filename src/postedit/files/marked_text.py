@@ -12,7 +12,8 @@ from html import unescape
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from postedit.text.words import MARKS, UNSPACED
+from postedit.core.token_spelling import UNSPACED
+from postedit.text.words import MARKS
 
 Escape = Callable[[str], str]
 """Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""

@@ -32,6 +32,7 @@ from postedit.core.editor import (
 )
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.core.token_spelling import UNSPACED
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import QualityTags
@@ -50,7 +51,7 @@ from postedit.llm.server_errors import Dialect
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.hint_texts import TermHint
-from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word, compared_words
+from postedit.text.words import CharacterSplitter, PlainSplitter, Word, compared_words
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
 from postedit.core.special_tokens import STEP
-from postedit.text.words import CHARACTER_PARTS, SPACED_WORD, UNSPACED_CHARACTER, UNSPACED_RUN, Word
+from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.text.words import CHARACTER_PARTS, SPACED_WORD, UNSPACED_CHARACTER, Word
 
 if TYPE_CHECKING:
     from postedit.core.model import Writes

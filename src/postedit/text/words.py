@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
+from postedit.core.token_spelling import UNSPACED
 from postedit.text.language_tags import base_language
 
 TokenizerName = Literal["none", "moses"]
 SplitterName = Literal["none", "moses", "characters"]
-
-UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
-"""Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
-
-UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}]{{5}}")
-"""Letters in a row that are taken for running text: where text is divided into words, few words are as long."""
 
 _SIGNS: Final = "\u0e33\u0eb3" + "".join(
     char

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.core.evidence import Alternative, Evidence
+from postedit.core.evidence import Alternative, Evidence, special_words
 from postedit.core.types import AttentionKey
 
 SRC, MT = AttentionKey("src", "soft"), AttentionKey("mt", "copy")
@@ -99,6 +99,25 @@ def test_a_symbol_is_a_word_by_itself() -> None:
         assert words.streams == expected.streams
         assert words.output == expected.output
         np.testing.assert_array_equal(words.attention[SRC], expected.attention[SRC])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        ("▁この設定 を 保存 します 。 ▁[ OK ] </s>", "この設定 を 保存 します 。 [OK] </s>"),
+        ("▁ この設定 を 保存 </s>", "この設定 を 保存 </s>"),
+        ("▁設定を保 \ufffd \ufffd する ▁o \ufffd \ufffd k", "設定を保 \ufffd\ufffd する o\ufffd\ufffdk"),
+        ("▁設定を保存 に\ufffd \ufffd した", "設定を保存 に\ufffd\ufffd した"),
+        ("▁重 要 ▁的 ▁文 件 </s>", "重要 的 文件 </s>"),  # divided into words
+        ("設定を 保存し ます", "設定を 保存し ます"),
+    ],
+)
+def test_tokens_of_running_text_without_spaces_are_words(tokens: str, words: str) -> None:
+    given = tuple(tokens.split(" "))
+    found = Evidence({"mt": given}, given, (-1.0,) * len(given), {}).by_word()
+    assert found.output == found.streams["mt"] == tuple(words.split(" "))
+    assert sum(found.log_probs) == -len(given)
+    assert len(special_words(given)) == given.count("</s>")
 
 
 def test_two_symbols_are_two_words() -> None:
