@@ -46,6 +46,7 @@ from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.evaluate.summarisation import ROUGE, rouge_by_text
+from postedit.evaluate.tokenisation import Tokenize, tokenisation_signs
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, initial_notice, provenance, record_start
@@ -389,6 +390,7 @@ class _Run:
         replace(exported, provenance=made).save(result.model_folder)
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
-        raw = self.recipe.text.tokenizer != "none"
         post_edits = [triplet.pe for triplet in self.dev]
-        return score_system(name, hypotheses, post_edits, self.mt, "13a" if raw else "none")
+        words: Tokenize = "none" if self.recipe.text.tokenizer == "none" else "13a"
+        without_spaces = tokenisation_signs(post_edits).unsegmented
+        return score_system(name, hypotheses, post_edits, self.mt, "characters" if without_spaces else words)

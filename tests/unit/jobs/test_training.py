@@ -119,6 +119,21 @@ def test_summaries_are_judged_by_the_sentences_they_share(tmp_path: Path, monkey
     assert single.score == single.metrics["rouge-l"] == pytest.approx((100.0 + 50.0) / 2)
 
 
+def test_text_without_spaces_is_scored_by_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_models.write_triplets(tmp_path)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("設定を保存します。\n画面を閉じます。\n", encoding="utf-8")
+    train = {"max_steps": 1, "validate_every": 1, "batch_tokens": 200, "metric": "ter"}
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", train=train)
+    texts = ["設定を保管します。", "画面を閉じます。"]
+    monkeypatch.setattr(PostEditor, "edit", lambda *given, **options: [SimpleNamespace(text=text) for text in texts])
+    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    assert result.training.single.score == pytest.approx(100.0 / len("".join(texts)))
+    assert result.unedited is not None
+    assert result.unedited.ter == 0.0
+    assert result.unedited.signatures["TER"].endswith("of characters")
+
+
 @pytest.mark.parametrize(
     ("name", "with_mt"), [("transformer", False), pytest.param("dual-transformer", True, marks=pytest.mark.slow)]
 )
