@@ -59,6 +59,7 @@ def chain(
         kind_of_link(folder)  # reports unsuitable models before long work
     check_writable(out)
     dev = DevTexts.read(src, mt, pe)
+    shared.warn_of_words(pe, dev.pe, tokenize)
     silence_library()
     kinds = shared.kinds_to_protect(protect)
     specs = [EditorSpec([str(folder)], protect=kinds) for folder in folders]

@@ -10,7 +10,7 @@ from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
-from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def gate(
             f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, especially if the model "
             f"changes few lines; {ENOUGH_LINES} or more are better"
         )
-    for warning in unexpected_tokenisation(str(pe), dev.pe, tokenize):
-        shared.warn(warning)
+    shared.warn_of_words(pe, dev.pe, tokenize)
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)

@@ -71,6 +71,7 @@ def rerank(
     elif tune and pe:
         references = list(read_lines(pe))
         check_aligned(lists, len(outputs), pe, len(references))
+        shared.warn_of_words(pe, references, tokenize)
         pool = NBestPool(names, references, additive_metric(metric, tokenize))
         pool.add([[output.entry for output in one] for one in outputs])
         options = TuneOptions(method, seed=seed)

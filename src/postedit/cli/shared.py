@@ -17,7 +17,7 @@ from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far, located
-from postedit.evaluate.tokenisation import Tokenize
+from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
@@ -382,6 +382,12 @@ def usage_printed(endpoint: "EndpointSpec | None", editor: "Editor") -> Iterator
 def warn(message: str) -> None:
     """Print a warning to stderr."""
     typer.echo(f"{typer.style('warning:', fg='yellow')} {message}", err=True)
+
+
+def warn_of_words(pe: Path | str, lines: Sequence[str], tokenize: Tokenize) -> None:
+    """Warn if the post-edits of the file `pe` are not divided into words as `--tokenize` expects."""
+    for warning in unexpected_tokenisation(str(pe), lines, tokenize):
+        warn(warning)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -63,6 +63,7 @@ def simulate(
     shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
     corrections, _ = read_triplet_corrections(stream, most=lines)
     texts = [StreamSegment(one.src, one.mt, one.pe) for one in corrections]
+    shared.warn_of_words(stream, [one.pe for one in texts], tokenize)
     silence_library()
     models = shared.chosen_models(named)
     if len(models) > 1:

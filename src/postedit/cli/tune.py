@@ -124,6 +124,7 @@ def tune(
     if combinations:
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
     dev = DevTexts.read(src, mt, pe)
+    shared.warn_of_words(pe, dev.pe, tokenize)
     members = [Member.of(model) for model in folders]
     asked = None if asked is None else asked.continued(read_note(folder / _JOB) or {})
     llm = None if asked is None else member_of_combination(asked)

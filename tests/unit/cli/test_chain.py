@@ -62,6 +62,12 @@ def test_the_chain_that_is_written_has_the_scores_that_are_told(run: Any, tmp_pa
     assert uses_of(DevTexts(TEXTS["src"], TEXTS["mt"], TEXTS["mt"]), tmp_path / "chain") == set()
 
 
+def test_post_edits_without_spaces_are_told_of(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+    (tmp_path / "dev.pe").write_text("設定を保存して画面を閉じます。\n" * len(TRIPLETS), encoding="utf-8")
+    result = run("chain", tmp_path / "one", tmp_path / "two", *dev, "--out", tmp_path / "chain", "--edit-costs", "9")
+    assert "dev.pe has no spaces between words" in result.stderr
+
+
 def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: list[Any]) -> None:
     for metric in ("ter", "bleu", "chrf"):
         given = ("chain", tmp_path / "harmful", tmp_path / "one", *dev, "--edit-costs", "0,50", "--metric", metric)

@@ -75,6 +75,13 @@ def test_triplets_that_cannot_be_learnt_are_told_before_the_work(run: Any, strea
     assert "x, line 4: a correction has a NUL character in its mt" in told
 
 
+def test_post_edits_without_spaces_are_told_of(run: Any, stream: Path) -> None:
+    stream.with_name("x.pe").write_text("設定を保存して画面を閉じます。\n" * 5, encoding="utf-8")
+    assert "x has no spaces between words" in run("simulate", "none", "--stream", stream).stderr
+    result = run("simulate", "none", "--stream", stream, "--tokenize", "characters")
+    assert (result.exit_code, "spaces between words" in result.stderr) == (0, False)
+
+
 def test_no_input_is_overwritten(run: Any, stream: Path) -> None:
     pe = stream.with_name("x.pe")
     assert f"--json: {pe} is one of the files to read" in refused(run("simulate", "--stream", stream, "--json", pe))

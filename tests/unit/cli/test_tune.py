@@ -296,6 +296,14 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "order", "lm", "qe"}
 
 
+def test_post_edits_without_spaces_are_told_of(run: Any, nbest: dict[str, Path], tmp_path: Path) -> None:
+    nbest["pe"].write_text("設定を保存して画面を閉じます。\n" * 3, encoding="utf-8")
+    for tokenize, told in (("none", True), ("characters", False)):
+        options = ("--tune", tmp_path / "tuned.toml", "--pe", nbest["pe"], "--tokenize", tokenize)
+        result = run("rerank", nbest["lists"], *options)
+        assert (result.exit_code, "has no spaces between words" in result.stderr) == (0, told)
+
+
 def test_tuned_weights_are_no_worse_than_the_order_as_listed(run: Any, tmp_path: Path) -> None:
     lists, pe, tuned, out = (tmp_path / name for name in ("lists", "pe", "tuned.toml", "out"))
     lines = [{"text": "a", "score": -2.0, "alternatives": [{"text": "b", "score": -1.0}]}] * 3
