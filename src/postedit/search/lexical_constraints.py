@@ -122,6 +122,7 @@ class Required(Automaton[MissingPhrases]):
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
         super().__init__()
         self._phrases = Phrases(spelling, phrases)
+        self._ways = {text: spelling.next_tokens(text) for text in (f" {phrase}" for phrase in self._phrases.phrases)}
 
     @staticmethod
     def count(spelling: Spelling, phrases: Iterable[str]) -> int:
@@ -141,7 +142,7 @@ class Required(Automaton[MissingPhrases]):
         """Return the rest of the phrase that is nearest to completion, and then all other missing phrases."""
         way: list[int] = []
         for phrase in sorted(self._missing(state), key=lambda phrase: (len(self._rest(state, phrase)), phrase)):
-            way += _shortest(self._phrases.spelling, f" {phrase}") if way else self._rest(state, phrase)
+            way += self._spelt(phrase) if way else self._rest(state, phrase)
         return way
 
     def proposals(self, state: MissingPhrases) -> Sequence[int]:
@@ -154,12 +155,22 @@ class Required(Automaton[MissingPhrases]):
     def _rest(self, state: MissingPhrases, phrase: str) -> list[int]:
         """Return the fewest tokens that complete a phrase, begun or not, without breaking one that is complete."""
         begun = max((len(start) for start in state.reading.begun if phrase.startswith(start)), default=0)
-        rest, way = phrase[begun:], _shortest(self._phrases.spelling, f" {phrase}")
         complete = self._phrases.whole(state.reading) & state.phrases
-        if not self._phrases.joined(state.reading, rest) or (begun and not complete):
-            at_once = self._phrases.spelling.shortest(rest)
+        way = self._spelt(phrase)
+        if not self._phrases.joined(state.reading, phrase[begun:]) or (begun and not complete):
+            at_once = self._follow(phrase, 1 + begun)
             return way if at_once is None else min(way, at_once, key=len)
         return way
+
+    def _spelt(self, phrase: str) -> list[int]:
+        """Return the fewest tokens that spell a phrase as a new word."""
+        found = self._follow(phrase, 0)
+        assert found is not None, f"{phrase} cannot be spelt"
+        return found
+
+    def _follow(self, phrase: str, start: int) -> list[int] | None:
+        """Return the fewest tokens that spell a phrase and the space before it, from a position in them."""
+        return self._phrases.spelling.follow(f" {phrase}", self._ways[f" {phrase}"], start)
 
 
 class Beginning(Automaton[str]):
@@ -205,9 +216,3 @@ class NoUnknown(Automaton[None]):
     def permit(self, state: None) -> TokenSet:
         """Forbid UNK."""
         return TokenSet(frozenset([UNK]), forbidden=True)
-
-
-def _shortest(spelling: Spelling, text: str) -> list[int]:
-    found = spelling.shortest(text)
-    assert found is not None, f"{text} cannot be spelt"
-    return found
