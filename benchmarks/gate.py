@@ -1,6 +1,7 @@
 """Does a gate keep its promise, and what does it cost? Test it on repeated random splits of a dev set.
 
     python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER] [--lines N...]
+        [--tokenize none|13a|characters]
 
 Half of the dev set, or N lines, makes a gate by the whole procedure of `postedit gate`. The rest measures its effect on
 unseen text. The folder of --work keeps the judged corrections, from which a later or resumed run starts.
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -19,6 +21,8 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import DevTexts, read_lines
+from postedit.evaluate.metrics import words_of
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import (
     Floats,
     Forecasts,
@@ -69,9 +73,9 @@ def main() -> None:
     for model, data in product(options.models, options.data):
         dev = DevTexts(*(list(read_lines(Path(f"{data}.{side}"))) for side in ("src", "mt", "pe")))
         name = f"{Path(model).resolve().parent.name}.{Path(data).parent.name}"
-        outcomes = judged_outcomes(model, dev, options.work / f"{name}.jsonl")
+        outcomes = judged_outcomes(model, dev, options.work / f"{name}.{options.tokenize}.jsonl", options.tokenize)
         print(f"{name}: passed by chance {100.0 * opened_by_chance(outcomes):.1f} %", file=sys.stderr)
-        words = [len(text.split()) for text in dev.pe]
+        words = [len(text) for text in words_of(dev.pe, options.tokenize)]
         for level, lines in product(LEVELS, options.lines or [len(dev.pe) // 2]):
             found = divide(outcomes, words, level, lines, options.splits)
             print_row(name, level, lines, found)
@@ -87,18 +91,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--lines", type=int, nargs="+", help="lines that make a gate; half of the dev set if not given")
+    parser.add_argument("--tokenize", choices=get_args(Tokenize), default="none", help="what counts as a word")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     return parser.parse_args()
 
 
-def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
+def judged_outcomes(model: str, dev: DevTexts, path: Path, tokenize: Tokenize) -> Outcomes:
     """Return the outcomes of a dev set; the model edits only lines that are not yet in `path`."""
     editor = PostEditor.load(model)
     search = editor.search
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "lines": len(dev.src)}
-    judged = judge_lines(editor, search, dev, path, job, Console(stderr=True), resume=True)
-    return Outcomes(dev.mt, dev.pe, judged)
+    job["tokenize"] = tokenize
+    judged = judge_lines(editor, search, dev, path, job, Console(stderr=True), tokenize=tokenize, resume=True)
+    return Outcomes(dev.mt, dev.pe, judged, tokenize)
 
 
 def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, splits: int) -> Splits:
