@@ -4,8 +4,9 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from postedit.data.triplets import TripletFiles
 
 data = typer.Typer(no_args_is_help=True, help="Extract, describe and clean triplets.")
+
+_LOOKED_AT: Final = 1000  # first triplets from which it is guessed how words are separated
 
 TripletsArgument = Annotated[
     list[str],
@@ -38,6 +41,7 @@ def stats(
     json_out: shared.JsonOption = None,
     picture: Annotated[Path | None, typer.Option(help="Also draw the statistics: a .png, .svg or .pdf file.")] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of most frequent edits to list.")] = 20,
+    tokenize: shared.TokenizeOption = "none",
     resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
     engine: shared.EngineOption = "local",
@@ -50,6 +54,7 @@ def stats(
     from postedit.cli.statistics import check_picture, draw, print_statistics
     from postedit.cli.tables import console
     from postedit.data.blocks import workers_for
+    from postedit.data.triplets import read_triplets
     from postedit.jobs.corpus_statistics import gather_statistics
     from postedit.progress import LineProgress
 
@@ -68,10 +73,14 @@ def stats(
     total = _count(files)
     for other in others.values():
         _count(other)
+    first = [triplet.pe for triplet in islice(read_triplets(files), _LOOKED_AT)]
+    shared.warn_of_words(", ".join(triplets), first, tokenize)
     executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
-    with _saved_counts(json_out or picture, files, others, resume=resume) as saved:
+    with _saved_counts(json_out or picture, files, others, tokenize, resume=resume) as saved:
         with LineProgress(console(stderr=True), total) as progress:
-            result = gather_statistics(files, others, executor=executor, progress=progress.update, saved=saved)
+            result = gather_statistics(
+                files, others, tokenize=tokenize, executor=executor, progress=progress.update, saved=saved
+            )
         if not result.triplets:
             raise DataError(
                 f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count"
@@ -85,7 +94,12 @@ def stats(
 
 @contextmanager
 def _saved_counts(
-    out: Path | None, files: "Sequence[TripletFiles]", others: "Mapping[str, Sequence[TripletFiles]]", *, resume: bool
+    out: Path | None,
+    files: "Sequence[TripletFiles]",
+    others: "Mapping[str, Sequence[TripletFiles]]",
+    tokenize: str,
+    *,
+    resume: bool,
 ) -> "Iterator[SavedArrays | None]":
     """Yield the store of counts beside an output, None if there is no such place; remove it if the block ends well.
 
@@ -103,7 +117,8 @@ def _saved_counts(
         return
     sets = {"triplets": files, **others}
     read = {name: [[file_fingerprint(path) for path in one.paths] for one in named] for name, named in sets.items()}
-    saved = SavedArrays(work / "counts.npz", {"postedit": __version__, "block": BLOCK, **read}, resume=resume)
+    job = {"postedit": __version__, "block": BLOCK, "--tokenize": tokenize, **read}
+    saved = SavedArrays(work / "counts.npz", job, resume=resume)
     lock = lock_output(work)
     try:
         if not resume:

@@ -11,7 +11,6 @@ from postedit.cli import shared
 from postedit.cli.tables import new_table, percent
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write
-from postedit.evaluate.ter import ter_signature
 from postedit.jobs.corpus_statistics import QUANTILES, SHARED, CorpusStatistics
 from postedit.jobs.edit_statistics import KINDS, EditInContext, EditStatistics, bin_names
 
@@ -44,12 +43,19 @@ def print_statistics(statistics: CorpusStatistics, out: Console, top: int) -> No
 
 
 def _print_lengths(statistics: CorpusStatistics, out: Console) -> None:
-    numbers = ["words", "mean", *(f"{percent}%" for percent in QUANTILES), "longest"]
+    numbers = ["total", "mean", *(f"{percent}%" for percent in QUANTILES), "longest"]
     table = new_table(["length", *numbers], numbers)
     for side, lengths in statistics.lengths.items():
         quantiles = [f"{lengths.quantile(percent)}" for percent in QUANTILES]
-        table.add_row(side, f"{lengths.words:,}", f"{lengths.mean:.1f}", *quantiles, f"{lengths.longest}")
+        table.add_row(
+            _of_side(side, statistics), f"{lengths.words:,}", f"{lengths.mean:.1f}", *quantiles, f"{lengths.longest}"
+        )
     out.print(table)
+
+
+def _of_side(side: str, statistics: CorpusStatistics) -> str:
+    """Return the name of a side with the unit of its lengths."""
+    return f"{side}, {'characters' if side != 'src' and statistics.tokenize == 'characters' else 'words'}"
 
 
 def _print_edits(edits: EditStatistics, out: Console) -> None:
@@ -59,7 +65,7 @@ def _print_edits(edits: EditStatistics, out: Console) -> None:
         table.add_row(name, f"{count:,}", percent(count, total), "█" * round(_BAR * count / most))
     out.print(table)
     out.print(f"TER {edits.ter:.2f}; unchanged {edits.unchanged:,} ({percent(edits.unchanged, total)} %)")
-    out.print(f"TER: {ter_signature()}", style="dim", soft_wrap=True, markup=False)
+    out.print(f"TER: {edits.signature}", style="dim", soft_wrap=True, markup=False)
     table = new_table(["edits", "number", "%"], ["number", "%"])
     for kind in KINDS:
         table.add_row(kind, f"{edits.kinds[kind]:,}", percent(edits.kinds[kind], edits.kinds.total()))
@@ -140,8 +146,8 @@ def _draw_lengths(axes: "Axes", statistics: CorpusStatistics) -> None:
     for side, lengths in statistics.lengths.items():
         total = max(1, lengths.counts.total())
         percents = [100 * lengths.counts[length] / total for length in range(longest + 1)]
-        axes.plot(range(longest + 1), percents, label=side, color=_COLOURS[side])
-    axes.set(title="Length", xlabel="words", ylabel="% of texts", xlim=(0, max(1, longest)))
+        axes.plot(range(longest + 1), percents, label=_of_side(side, statistics), color=_COLOURS[side])
+    axes.set(title="Length", xlabel="words or characters", ylabel="% of texts", xlim=(0, max(1, longest)))
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 
@@ -154,7 +160,7 @@ def _draw_histogram(axes: "Axes", edits: EditStatistics) -> None:
     bars[0].set_color(_COLOURS["mt"])
     axes.set_xticks(indices, names, rotation=90)
     axes.set(title=f"Sentence TER (corpus TER {edits.ter:.1f})", ylabel="% of triplets")
-    axes.set_xlabel(f"TER {ter_signature()}", fontsize="small")
+    axes.set_xlabel(f"TER {edits.signature}", fontsize="small")
 
 
 def _draw_bars(axes: "Axes", names: Sequence[str], counts: Sequence[int], total: float) -> None:

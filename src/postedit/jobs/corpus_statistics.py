@@ -21,6 +21,8 @@ from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.duplicates import SortedRows, count_distinct, near_duplicate_key, text_hash
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, TripletFiles, read_triplets
+from postedit.evaluate.metrics import words_of
+from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.edit_statistics import EditStatistics
 
 BLOCK: Final = 4096
@@ -34,7 +36,7 @@ SHARED: Final = ("triplet", "triplet, nearly", "src", "src, nearly", "pe", "pe, 
 
 @dataclass
 class Lengths:
-    """The number of texts of each length in words."""
+    """The number of texts of each length in words, or in characters."""
 
     counts: Counter[int] = field(default_factory=Counter)
 
@@ -88,6 +90,7 @@ class CorpusStatistics:
 
     `edits` is None for parallel text. `repeated` has the number of triplets that share a part with an earlier one, by
     kind of `SHARED`; `overlaps` has what is shared with each other set, by name; `report` has the skipped triplets.
+    `tokenize` is what counts as a word; characters are counted in mt and pe alone, as the source may have spaces.
     """
 
     triplets: int = 0
@@ -96,11 +99,13 @@ class CorpusStatistics:
     repeated: dict[str, int] = field(default_factory=dict)
     overlaps: dict[str, Overlap] = field(default_factory=dict)
     report: DataReport = field(default_factory=DataReport)
+    tokenize: Tokenize = "none"
 
     def to_dict(self, top: int) -> dict[str, Any]:
         """Return all statistics as values for JSON, with the `top` most frequent edits."""
         return {
             "triplets": self.triplets,
+            "tokenize": self.tokenize,
             "sources": self.report.to_dict(),
             "lengths": {side: lengths.to_dict() for side, lengths in self.lengths.items()},
             "edits": None if self.edits is None else self.edits.to_dict(top),
@@ -113,6 +118,7 @@ def gather_statistics(
     files: Sequence[TripletFiles],
     others: Mapping[str, Sequence[TripletFiles]],
     *,
+    tokenize: Tokenize = "none",
     executor: Executor = IN_THIS_PROCESS,
     progress: Callable[[int], None] = lambda done: None,
     saved: SavedArrays | None = None,
@@ -122,6 +128,7 @@ def gather_statistics(
     Args:
         files: the triplets.
         others: sets that should share nothing with the triplets, by name; their hashes are kept in memory.
+        tokenize: what counts as a word; a run continues only with the same.
         executor: runs the workers, which count blocks of triplets; it does not change the result.
         progress: called with the number of triplets counted, at first with the number that an earlier run has counted.
         saved: where counts are saved from time to time, with hashes in the same folder; counting continues from them.
@@ -132,7 +139,7 @@ def gather_statistics(
     """
     sides = tuple(side for side in ("src", "mt", "pe") if side in files[0].sides)
     with _temporary_folder() if saved is None else nullcontext(saved.path.parent) as folder:
-        tally = _Tally.begun(sides, others, folder)
+        tally = _Tally.begun(sides, others, folder, tokenize)
         if saved is not None and (arrays := saved.load()) is not None:
             tally.restore(json.loads(arrays["counted"].tobytes()), folder)
         result = tally.result
@@ -140,7 +147,7 @@ def gather_statistics(
         for _ in islice(blocks, tally.blocks):
             pass  # already counted, but read again for the report on skipped triplets
         progress(result.triplets)
-        work = same_in_all(partial(_block_statistics, sides=sides))
+        work = same_in_all(partial(_block_statistics, sides=sides, tokenize=tokenize))
         with closing(executor.map(work, blocks)) as done:
             for block, keys in done:
                 tally.add(block, keys)
@@ -169,10 +176,12 @@ class _Tally:
     blocks: int = 0
 
     @classmethod
-    def begun(cls, sides: Sequence[str], others: Mapping[str, Sequence[TripletFiles]], folder: Path) -> "_Tally":
+    def begun(
+        cls, sides: Sequence[str], others: Mapping[str, Sequence[TripletFiles]], folder: Path, tokenize: Tokenize
+    ) -> "_Tally":
         """Return a tally that has counted nothing; it keeps its hashes in `folder`."""
-        edits = EditStatistics() if "mt" in sides else None
-        result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
+        edits = EditStatistics(tokenize=tokenize) if "mt" in sides else None
+        result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits, tokenize=tokenize)
         seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
         return cls(result, seen, {name: _OtherSet(files) for name, files in others.items()})
 
@@ -208,7 +217,8 @@ class _Tally:
         """Continue from the `state` of an earlier process."""
         self.blocks, self.result.triplets = state["blocks"], state["triplets"]
         self.result.lengths = {side: Lengths(Counter(dict(pairs))) for side, pairs in state["lengths"].items()}
-        self.result.edits = None if state["edits"] is None else EditStatistics.restored(state["edits"])
+        if self.result.edits is not None:
+            self.result.edits = EditStatistics.restored(state["edits"], self.result.edits.tokenize)
         for index, kind in enumerate(SHARED):
             self.seen[kind] = SortedRows(folder, f"{index}", state["files"][kind])
         for name, other in self.others.items():
@@ -247,13 +257,18 @@ class _OtherSet:
         return Overlap(self.keys["triplet"].total(), self.here, there)
 
 
-def _block_statistics(block: TripletBlock, sides: Sequence[str]) -> tuple[CorpusStatistics, Mapping[str, list[int]]]:
+def _block_statistics(
+    block: TripletBlock, sides: Sequence[str], tokenize: Tokenize
+) -> tuple[CorpusStatistics, Mapping[str, list[int]]]:
     """Return the statistics of some triplets, and their hashes by kind of `SHARED`."""
     triplets = block.triplets
-    lengths = {side: Lengths(Counter(len(getattr(one, side).split()) for one in triplets)) for side in sides}
+    lengths = {}
+    for side in sides:
+        unit: Tokenize = "none" if side == "src" and tokenize == "characters" else tokenize
+        lengths[side] = Lengths(Counter(map(len, words_of([getattr(one, side) for one in triplets], unit))))
     keys = {kind: list(column) for kind, column in zip(SHARED, zip(*map(_keys, triplets)))}
-    edits = EditStatistics.of(triplets) if "mt" in sides else None
-    return CorpusStatistics(len(triplets), lengths, edits), keys
+    edits = EditStatistics.of(triplets, tokenize) if "mt" in sides else None
+    return CorpusStatistics(len(triplets), lengths, edits, tokenize=tokenize), keys
 
 
 def _keys(triplet: Triplet) -> Iterator[int]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from postedit.data.triplets import Triplet
-from postedit.evaluate.ter import TER, EditCount, ter_signature
+from postedit.evaluate.metrics import AdditiveTER
+from postedit.evaluate.ter import TER, EditCount
+from postedit.evaluate.tokenisation import Tokenize, divided
 
 T = TypeVar("T")
 
@@ -81,7 +83,7 @@ class FrequentEdit:
 
 @dataclass
 class EditStatistics:
-    """Differences between translations and post-edits; TER is case-sensitive and splits words at spaces.
+    """Differences between translations and post-edits in the words that `tokenize` names; TER is case-sensitive.
 
     `bins` is the histogram of sentence TER (`TER_BINS`), `kinds` the number of edits by kind (`KINDS`).
     """
@@ -92,26 +94,28 @@ class EditStatistics:
     unchanged: int = 0
     words: FrequentItems[WordEdit] = field(default_factory=FrequentItems)
     in_context: FrequentItems[EditInContext] = field(default_factory=FrequentItems)
+    tokenize: Tokenize = "none"
 
     @classmethod
-    def of(cls, triplets: Sequence[Triplet]) -> "EditStatistics":
+    def of(cls, triplets: Sequence[Triplet], tokenize: Tokenize) -> "EditStatistics":
         """Return the statistics of some triplets."""
-        metric, result = TER(case_sensitive=True), cls()
+        metric, result = TER(case_sensitive=True, normalized=tokenize == "13a"), cls(tokenize=tokenize)
         result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
-        counts = metric.counts([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
-        changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
+        mt, pe = (divided([getattr(one, side) for one in triplets], tokenize) for side in ("mt", "pe"))
+        counts = metric.counts(mt, pe)
+        changed = [place for place, count in enumerate(counts) if count.edits]
         for count in counts:
             result.bins[ter_bin(count)] += 1
             result.pe_words += count.length
             for kind in KINDS:
                 result.kinds[kind] += getattr(count, kind)
-        edits = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))
+        edits = list(edits_in_context(metric, [mt[place] for place in changed], [pe[place] for place in changed]))
         result.words.add(WordEdit(edit.old, edit.new) for edit in edits)
         result.in_context.add(edits)
         return result
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> "EditStatistics":
+    def restored(cls, state: Mapping[str, Any], tokenize: Tokenize) -> "EditStatistics":
         """Return the statistics that a `state` describes."""
         words, in_context = state["words"], state["in_context"]
         return cls(
@@ -120,6 +124,7 @@ class EditStatistics:
             FrequentItems(
                 counts=Counter({EditInContext(*item): count for *item, count in in_context[1]}), missing=in_context[0]
             ),
+            tokenize,
         )  # fmt: skip
 
     @property
@@ -137,6 +142,11 @@ class EditStatistics:
             "words": words,
             "in_context": in_context,
         }
+
+    @property
+    def signature(self) -> str:
+        """The signature of TER, in sacrebleu's format."""
+        return AdditiveTER(self.tokenize).signature
 
     @property
     def ter(self) -> float:
@@ -166,7 +176,7 @@ class EditStatistics:
         """Return the numbers as values for JSON, with the `top` most frequent edits."""
         return {
             "ter": self.ter,
-            "signature": ter_signature(),
+            "signature": self.signature,
             "unchanged": self.unchanged,
             "histogram": dict(zip(bin_names(), self.bins)),
             "kinds": {kind: self.kinds[kind] for kind in KINDS},

@@ -47,6 +47,15 @@ class TestStats:
             assert words in result.stdout
         assert "nrefs:1|case:mixed" in result.stdout
 
+    def test_text_without_spaces(self, run: Any, tmp_path: Path) -> None:
+        path = tmp_path / "x.tsv"
+        path.write_text("Save it.\tこの設定を保存して画面を閉じる。\tこの設定を保管して画面を閉じる。\n" * 3, encoding="utf-8")
+        assert "x.tsv has no spaces between words" in run("data", "stats", path).stderr
+        result = run("data", "stats", path, "--tokenize", "characters")
+        assert result.stderr == ""
+        assert "mt, characters" in result.stdout
+        assert "TER 6.25" in result.stdout
+
     def test_json_and_picture(self, run: Any, sample: Path) -> None:
         out, picture = sample / "out.json", sample / "out.svg"
         assert run("data", "stats", sample / "test", "--json", out, "--picture", picture).exit_code == 0
@@ -106,10 +115,10 @@ class TestStats:
         expected = out.read_bytes()
         out.unlink()
 
-        def interrupted(block: Any, sides: Any) -> Any:
+        def interrupted(block: Any, **options: Any) -> Any:
             if block.number == 2:
                 raise KeyboardInterrupt
-            return count(block, sides)
+            return count(block, **options)
 
         monkeypatch.setattr(corpus_statistics, "_block_statistics", interrupted)
         stopped = run(*command)
@@ -121,7 +130,7 @@ class TestStats:
         (sample / "dev.pe").write_text((sample / "kept").read_text("utf-8").replace("e", "a"), "utf-8")
         assert "was made with another dev" in " ".join(refused(run(*command, "--resume")).split())
         (sample / "kept").rename(sample / "dev.pe")
-        rest = lambda block, sides: count(block, sides) if block.number >= 2 else pytest.fail("again")  # noqa: E731
+        rest = lambda block, **given: count(block, **given) if block.number >= 2 else pytest.fail("again")  # noqa: E731
         monkeypatch.setattr(corpus_statistics, "_block_statistics", rest)
         assert run(*command, "--resume").stdout == first.stdout
         assert out.read_bytes() == expected

@@ -1,6 +1,6 @@
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -158,12 +158,12 @@ def test_what_was_counted_before_an_interruption_is_not_counted_again(
     monkeypatch.setattr(corpus_statistics, "BLOCK", 40)
     count, path, counted = corpus_statistics._block_statistics, tmp_path / "counts.npz", list[int]()
 
-    def interrupted(block: TripletBlock, sides: Sequence[str]) -> Any:
+    def interrupted(block: TripletBlock, **options: Any) -> Any:
         if len(counted) in (3, 6):
             counted.append(-1)
             raise KeyboardInterrupt
         counted.append(block.number)
-        return count(block, sides)
+        return count(block, **options)
 
     monkeypatch.setattr(corpus_statistics, "_block_statistics", interrupted)
     for _ in range(2):
@@ -213,6 +213,39 @@ def test_the_most_frequent_edits_with_contexts(tmp_path: Path) -> None:
     assert (first.edit, first.count) == (WordEdit("die", "der"), 4)
     assert [place.left for place in first.contexts] == ["in", "auf"]
     assert second.edit == WordEdit("a", "b")
+
+
+def test_text_without_spaces_is_counted_by_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [("save the file", "設定を保存する。", "設定は保存する。"), ("close it", "閉じる。", "閉じる。")]
+    files = [tsv(tmp_path / "x.tsv", *made)]
+    found = gather_statistics(files, {}, tokenize="characters")
+    assert {side: lengths.words for side, lengths in found.lengths.items()} == {"src": 5, "mt": 12, "pe": 12}
+    assert found.edits is not None
+    (edit,) = found.edits.most_frequent(5)
+    assert (edit.edit, found.edits.ter) == (WordEdit("を", "は"), pytest.approx(100 / 12))
+    assert found.edits.signature.endswith("of characters")
+    words = gather_statistics(files, {}).edits
+    assert words is not None
+    assert words.ter == 50.0
+    monkeypatch.setattr(corpus_statistics, "BLOCK", 1)
+    saved = SavedArrays(tmp_path / "counts.npz", {}, resume=True, seconds=0)
+
+    def stop_at_the_last(done: int) -> None:
+        if done == len(made):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gather_statistics(files, {}, tokenize="characters", saved=saved, progress=stop_at_the_last)
+    resumed = gather_statistics(files, {}, tokenize="characters", saved=SavedArrays(saved.path, {}, resume=True))
+    assert resumed.to_dict(5) == found.to_dict(5)
+
+
+def test_raw_text_is_counted_by_its_words_and_punctuation(tmp_path: Path) -> None:
+    found = gather_statistics([tsv(tmp_path / "x.tsv", ("Save it.", "Sichern.", "Speichern!"))], {}, tokenize="13a")
+    assert {side: lengths.words for side, lengths in found.lengths.items()} == {"src": 3, "mt": 2, "pe": 2}
+    assert found.edits is not None
+    assert found.edits.ter == 100.0
+    assert {one.edit for one in found.edits.most_frequent(5)} == {WordEdit("Sichern", "Speichern"), WordEdit(".", "!")}
 
 
 def test_parallel_text_has_no_edits(tmp_path: Path) -> None:
