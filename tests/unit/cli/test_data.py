@@ -49,7 +49,8 @@ class TestStats:
 
     def test_text_without_spaces(self, run: Any, tmp_path: Path) -> None:
         path = tmp_path / "x.tsv"
-        path.write_text("Save it.\tこの設定を保存して画面を閉じる。\tこの設定を保管して画面を閉じる。\n" * 3, encoding="utf-8")
+        texts = "Save it.", "この設定を保存して画面を閉じる。", "この設定を保管して画面を閉じる。"
+        path.write_text(("\t".join(texts) + "\n") * 3, encoding="utf-8")
         assert "x.tsv has no spaces between words" in run("data", "stats", path).stderr
         result = run("data", "stats", path, "--tokenize", "characters")
         assert result.stderr == ""
