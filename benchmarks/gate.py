@@ -1,10 +1,11 @@
 """Does a gate keep its promise, and what does it cost? Test it on repeated random splits of a dev set.
 
     python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER] [--lines N...]
-        [--tokenize none|13a|characters]
+        [--tokenize none|13a|characters] [--measure none|13a|characters]
 
 Half of the dev set, or N lines, makes a gate by the whole procedure of `postedit gate`. The rest measures its effect on
-unseen text. The folder of --work keeps the judged corrections, from which a later or resumed run starts.
+unseen text, by default in the words that the gate counts. The folder of --work keeps the judged corrections, from which
+a later or resumed run starts.
 """
 
 import argparse
@@ -36,8 +37,8 @@ from postedit.gate.calibrate import (
     expected_calibration_error,
     forecasts,
     is_learnt,
-    rule_gains,
 )
+from postedit.gate.gate import Rule
 from postedit.jobs.gating import judge_lines
 
 LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
@@ -75,9 +76,11 @@ def main() -> None:
         name = f"{Path(model).resolve().parent.name}.{Path(data).parent.name}"
         outcomes = judged_outcomes(model, dev, options.work / f"{name}.{options.tokenize}.jsonl", options.tokenize)
         print(f"{name}: passed by chance {100.0 * opened_by_chance(outcomes):.1f} %", file=sys.stderr)
-        words = [len(text) for text in words_of(dev.pe, options.tokenize)]
+        measure = options.measure or options.tokenize
+        measured = Outcomes(dev.mt, dev.pe, outcomes.judged, measure)
+        words = [len(text) for text in words_of(dev.pe, measure)]
         for level, lines in product(LEVELS, options.lines or [len(dev.pe) // 2]):
-            found = divide(outcomes, words, level, lines, options.splits)
+            found = divide(outcomes, measured, words, level, lines, options.splits)
             print_row(name, level, lines, found)
             if options.plots and len(found.forecasts.better):
                 draw_reliability(found.forecasts, options.plots / f"{name}.{level}.{lines}.png")
@@ -92,6 +95,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--lines", type=int, nargs="+", help="lines that make a gate; half of the dev set if not given")
     parser.add_argument("--tokenize", choices=get_args(Tokenize), default="none", help="what counts as a word")
+    parser.add_argument("--measure", choices=get_args(Tokenize), help="words in which TER is measured on the rest")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     return parser.parse_args()
 
@@ -107,16 +111,22 @@ def judged_outcomes(model: str, dev: DevTexts, path: Path, tokenize: Tokenize) -
     return Outcomes(dev.mt, dev.pe, judged, tokenize)
 
 
-def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, splits: int) -> Splits:
-    """Return the results of `splits` random splits into `lines` lines for the gate and the rest."""
+def divide(
+    outcomes: Outcomes, measured: Outcomes, words: Sequence[int], level: Levels, lines: int, splits: int
+) -> Splits:
+    """Return the results of `splits` random splits into `lines` lines for the gate and the rest.
+
+    Gates are made from `outcomes`; TER is that of `measured`, the same corrections.
+    """
     rows: list[list[float]] = []
     said: list[Forecasts] = []
     for number in range(splits):
         order = np.random.default_rng([7, number]).permutation(len(outcomes)).tolist()
         ours, others = order[:lines], order[lines:]
         found = calibrate(outcomes, replace(GateOptions(level), seed=number), ours)
-        gains = rule_gains(outcomes, others, found.rule).mean()
-        ungated = outcomes.gains(others, everything(outcomes, others)).mean()
+        kept = [kept_edits(found.rule, outcomes, row) for row in others]
+        gains = measured.gains(others, kept).mean()
+        ungated = measured.gains(others, everything(measured, others)).mean()
         length = float(np.mean([words[row] for row in others]))
         rows.append([float(found.rule.threshold is not None), gains, ungated, length])
         if is_learnt(found.rule):
@@ -126,6 +136,13 @@ def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, 
         np.concatenate([np.zeros(0), *(one.better for one in said)]),
     )
     return Splits(*np.array(rows).T, together)
+
+
+def kept_edits(rule: Rule, outcomes: Outcomes, row: int) -> tuple[bool, ...]:
+    """Return, for each edit of a line, whether it passes."""
+    judged = outcomes.judged[row]
+    passing = {edit.mt_span for edit in rule(outcomes.mt[row], judged).edits}
+    return tuple(edit.mt_span in passing for edit in judged.result.edits)
 
 
 def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) -> float:
