@@ -204,13 +204,18 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
     spaced = list(accumulate(token.startswith(_SPACE) for token in tokens))
     texts: defaultdict[int, str] = defaultdict(str)
     for token, number in zip(tokens, spaced, strict=True):
-        texts[number] += token.replace(_PART, "")
+        if token not in SPECIAL_TOKENS:  # a STEP may stand between any two tokens
+            texts[number] += token.replace(_PART, "")
     running = {number for number, text in texts.items() if UNSPACED_RUN.search(text)}
-    word, index = 0, []
-    for before, token, number in zip(["", *tokens], tokens, spaced):
+    word, index, before = 0, [], ""
+    for token, number in zip(tokens, spaced):
+        if token in SPECIAL_TOKENS:
+            index.append(-1)
+            continue
         goes_on = before == _SPACE or (before.endswith(_PART) and token.startswith(_PART))
         word += token.startswith(_SPACE) or (number in running and not goes_on)
-        index.append(-1 if token in SPECIAL_TOKENS else word)
+        index.append(word)
+        before = token
     return index
 
 

@@ -1,25 +1,29 @@
 """A sentence with all that is known about how a model edited it: texts, edits, and evidence at word level."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, starmap
 from typing import Final
+from unicodedata import category, normalize
 
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.editor import Edit, Editor, Side
 from postedit.core.evidence import Evidence, special_words
-from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP
-from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP, UNK
+from postedit.core.token_spelling import UNSPACED, UNSPACED_RUN
 
 OUTPUT: Final = "output"
 
 _NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "STEP"}
 """Readable names of the special tokens that occur in a model's texts."""
 
+_UNKNOWN: Final = re.compile("(?:\ufffd|<unk(?:-[0-9]+)?>)+")
+"""Spelling of what tokens do not tell of a text: parts of a character, and what the vocabulary lacks."""
 
-_UNKNOWN: Final = re.compile("\ufffd+")  # spelling of characters that are spelt by several tokens
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,53 +128,76 @@ def _spans(
     editor: Editor, side: Side, text: str, words: Sequence[str], special: frozenset[int]
 ) -> tuple[Span | None, ...]:
     """Return the span of each word, None for special ones; None for all if they cannot be found in the text."""
-    wanted = [word for position, word in enumerate(words) if position not in special]
-    found = editor.word_spans(side, text)
-    if found is None or len(found) != len(wanted):
-        found = _in_order(text, wanted)
-    if found is None:
-        return (None,) * len(words)
-    spans = iter(found)
-    return tuple(None if position in special else Span(*next(spans)) for position in range(len(words)))
+    plain = [place for place in range(len(words)) if place not in special]
+    given = editor.word_spans(side, text)
+    spans = dict(zip(plain, given)) if given is not None and len(given) == len(plain) else {}
+    if not spans or UNSPACED_RUN.search(text):  # there, the words of the editor are not those of the model
+        shown = [place for place, word in enumerate(words) if place not in special or word == SPECIAL_TOKENS[UNK]]
+        spans = dict(zip(shown, _in_order(text, [words[place] for place in shown]) or ())) or spans
+    places = (spans.get(place) if place not in special else None for place in range(len(words)))
+    return tuple(place and Span(*place) for place in places)
 
 
 def _in_order(text: str, words: Sequence[str]) -> list[tuple[int, int]] | None:
     """Return the spans of words that are, one after the other, the whole text; None if they are not.
 
-    Replacement characters stand for characters that are spelt by several tokens, which reach to what follows them.
+    If they are not as they stand, they are sought in the form that tokenisers give to characters: in lower case, with
+    plain forms in place of wide and narrow ones, and without invisible characters.
     """
-    spans, place = [], 0
-    for word, after in zip(words, [*words[1:], ""]):
-        start = place = len(text) - len(text[place:].lstrip())
-        for number, part in enumerate(_UNKNOWN.split(word)):
-            if number:
-                follows = part or _UNKNOWN.split(after)[0]
-                end = text.find(follows, place + 1) if follows else len(text)
-                place = max(place, end if part else len(text[:end].rstrip()))
-            if not text.startswith(part, place):
+    return _found(text, words, _as_written) or _found(text, words, _plain)
+
+
+def _found(text: str, words: Sequence[str], spell: Callable[[str], str]) -> list[tuple[int, int]] | None:
+    """Return the spans of words in a text, both spelt by `spell`; see `_in_order`.
+
+    What is not known in a word is at least one letter of the text, and reaches to what is known after it.
+    """
+    letters, places = "".join(map(spell, text)), [place for place, char in enumerate(text) for _ in spell(char)]
+    parts = [["".join(map(spell, part)) for part in _UNKNOWN.split(word)] for word in words]
+    spans, at, end = [], 0, 0
+    for known, after in zip(parts, [*parts[1:], None]):
+        first = at
+        for number, part in enumerate(known):
+            if number and (follows := part or (after[0] if after else "")):
+                at = letters.find(follows, at + 1)
+            elif number:
+                at = at + 1 if after else len(letters)
+            if at < 0 or not letters.startswith(part, at):
                 return None
-            place += len(part)
-        if start == place:
+            at += len(part)
+        if not first < at <= len(letters) or places[first] < end:
             return None
-        spans.append((start, place))
-    return None if text[place:].strip() else spans
+        end = places[at - 1] + 1
+        spans.append((places[first], end))
+    return spans if at == len(letters) else None
+
+
+def _as_written(char: str) -> str:
+    return "" if char in _DIVIDING else char
+
+
+def _plain(char: str) -> str:
+    return "" if char.isspace() or category(char) in ("Cc", "Cf") else normalize("NFKD", char).casefold()
 
 
 def _divided_like(mt: Sequence[str], pe: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a post-edit, divided where words of mt that it keeps begin and end.
 
-    In running text without spaces, words of mt are tokens, into which a post-edit cannot be divided by itself.
+    In running text without spaces, words of mt are tokens, into which a post-edit cannot be divided by itself. Words in
+    scripts with spaces stay whole.
     """
     new = "".join(pe)
     kept: dict[int, int] = {}  # the place in pe of each letter of mt that it keeps
     for code in Levenshtein.opcodes("".join(mt), new):
         if code.tag == "equal":
             kept.update(zip(range(code.src_start, code.src_end), range(code.dest_start, code.dest_end), strict=True))
-    cuts = {0, *accumulate(map(len, pe))}
-    ends = list(accumulate(map(len, mt)))
-    for letters in starmap(range, pairwise([0, *ends])):
+    edges = [0, *accumulate(map(len, pe))]
+    unspaced = (pair for pair, word in zip(pairwise(edges), pe) if _UNSPACED.search(word))
+    divisible = {place for start, end in unspaced for place in range(start, end)}
+    cuts = set(edges)
+    for letters in starmap(range, pairwise([0, *accumulate(map(len, mt))])):
         places = [kept.get(letter, -1) for letter in letters]
         start, end = places[0], places[0] + len(places)
         if start >= 0 and places == [*range(start, end)]:
-            cuts |= {start, end}
+            cuts |= {start, end} & divisible
     return tuple(new[start:end] for start, end in pairwise(sorted(cuts)))

@@ -108,6 +108,9 @@ def test_a_symbol_is_a_word_by_itself() -> None:
         ("▁ この設定 を 保存 </s>", "この設定 を 保存 </s>"),
         ("▁設定を保 \ufffd \ufffd する ▁o \ufffd \ufffd k", "設定を保 \ufffd\ufffd する o\ufffd\ufffdk"),
         ("▁設定を保存 に\ufffd \ufffd した", "設定を保存 に\ufffd\ufffd した"),
+        ("▁設定 <step> を保 <step> 存 </s>", "設定 <step> を保 <step> 存 </s>"),
+        ("▁設定を保存 \ufffd <step> \ufffd", "設定を保存 \ufffd\ufffd <step>"),
+        ("▁設 <step> 定 <step> ▁を", "設定 <step> <step> を"),  # divided into words
         ("▁重 要 ▁的 ▁文 件 </s>", "重要 的 文件 </s>"),  # divided into words
         ("設定を 保存し ます", "設定を 保存し ます"),
     ],
@@ -117,7 +120,7 @@ def test_tokens_of_running_text_without_spaces_are_words(tokens: str, words: str
     found = Evidence({"mt": given}, given, (-1.0,) * len(given), {}).by_word()
     assert found.output == found.streams["mt"] == tuple(words.split(" "))
     assert sum(found.log_probs) == -len(given)
-    assert len(special_words(given)) == given.count("</s>")
+    assert len(special_words(given)) == given.count("</s>") + given.count("<step>")
 
 
 def test_two_symbols_are_two_words() -> None:

@@ -1,6 +1,7 @@
 """Evidence at word level in running text without spaces, where tokens take the place of words."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,37 @@ def test_a_post_edit_is_divided_as_mt_where_it_keeps_words() -> None:
     assert [found.mt_words()[slice(*one.mt)] for one in (first, second)] == [["を保"], ["をクリック"]]
 
 
+def test_words_in_scripts_with_spaces_are_not_divided() -> None:
+    tokens = ("▁the", "▁設定を", "保存する", "</s>")
+    evidence = Evidence({"mt": tokens}, tokens, (-1.0,) * 4, {})
+    mt = "the 設定を保存する"
+    found = explained_sentence(Spaces(), {"mt": mt}, mt, (), (), evidence, "these 設定を保存 する")
+    assert found.pe_words == ("these", "設定を", "保存", "する")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "words"),
+    [
+        ("OK設定（ﾎﾞﾀﾝ）を保存する", "▁ok 設定 ( ボタン ) を保存する", "OK 設定 （ ﾎﾞﾀﾝ ） を保存する"),
+        (
+            "設定を保存。\u3000次に\u200b進む",
+            "▁設定を保存 。 \u3000 次に \u200b 進む",
+            "設定を保存 。 \u3000 次に \u200b 進む",
+        ),
+        ("設定を\u200b保存\x02する", "▁設定を 保存 する", "設定を 保存 する"),
+        ("設定を保存します 😀", "▁設定を 保存します <unk>", "設定を 保存します <unk>"),
+        ("設定を保存𩸽😀します", "▁設定を保存 <unk> <unk> します", "設定を保存 <unk> <unk> します"),
+        ("𩸽の設定を保存", "▁<unk-1> の設定を 保存", "𩸽 の設定を 保存"),
+    ],
+)
+def test_tokens_are_found_in_text_that_a_vocabulary_rewrites(text: str, tokens: str, words: str) -> None:
+    spelt = tuple(f"{tokens} </s>".split(" "))
+    found = explained_sentence(Spaces(), {"mt": text}, text, (), (), Evidence({"mt": spelt}, spelt, (), {}))
+    assert found.words.output == found.words.streams["mt"] == tuple(f"{words} </s>".split(" "))
+    unknown = {place for place, word in enumerate(found.words.output) if word == "<unk>"}
+    assert {place for place, span in enumerate(found.spans["mt"]) if span is None} == found.special["mt"] > unknown
+
+
 def test_words_between_spaces_stay_as_the_editor_divides_them() -> None:
     words = Evidence({"mt": ("▁a", "b", "▁c", "</s>")}, ("▁a", "b", "</s>"), (-1.0,) * 3, {})
     found = explained_sentence(Spaces(), {"mt": "ab c"}, "ab", (), (), words, "ab d")
@@ -91,6 +123,8 @@ def test_words_are_found_one_after_the_other(words: list[str], spaces: list[str]
         ("に到着した", ["に\ufffd\ufffd", "した"], [(0, 3), (3, 5)]),
         ("到 着", ["\ufffd\ufffd", "着"], [(0, 1), (2, 3)]),
         ("到着", ["\ufffd"], [(0, 2)]),
+        ("到着した", ["\ufffd", "\ufffd", "した"], [(0, 1), (1, 2), (2, 4)]),
+        ("½設定", ["1⁄", "2", "設定"], None),  # no word is part of a character
         ("到着", ["到\ufffd", "x"], None),
         ("到", ["到", "\ufffd"], None),
         ("", ["\ufffd"], None),
@@ -102,10 +136,11 @@ def test_a_character_of_several_tokens_is_any(text: str, words: list[str], found
 
 
 @given(WORDS, WORDS)
-def test_a_divided_post_edit_has_its_text_and_no_more_edits(mt: list[str], pe: list[str]) -> None:
+def test_a_divided_post_edit_has_its_text_and_its_words(mt: list[str], pe: list[str]) -> None:
     found = _divided_like(mt, pe)
     assert "".join(found) == "".join(pe)
     assert all(found)
+    assert set(accumulate(map(len, found))) >= set(accumulate(map(len, pe)))
+    assert {word for word in pe if word.isascii()} <= set(found)
     assert _divided_like(mt, mt) == tuple(mt)
-    kept = len(mt) - sum(one.mt[1] - one.mt[0] for one in changes(mt, found))
-    assert kept >= len(mt) - sum(one.mt[1] - one.mt[0] for one in changes(mt, pe))
+    assert _divided_like(mt, ["".join(mt)]) == (tuple(mt) if not "".join(mt).isascii() else ("".join(mt),) * bool(mt))
