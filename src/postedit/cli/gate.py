@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _PLOTS: Final = (".png", ".svg", ".pdf")
 
+_UNITS: Final = "choice of words (--tokenize)"  # in the record of a job; runs of earlier versions have no such entry
+
 
 def gate(
     models: Annotated[
@@ -104,7 +106,11 @@ def gate(
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
-    known_job = {"development set": texts, "tokenize": tokenize, **({} if spec.endpoint is None else spec.endpoint.job)}
+    known_job = {
+        "development set": texts,
+        _UNITS: None if tokenize == "none" else tokenize,
+        **({} if spec.endpoint is None else spec.endpoint.job),
+    }
     check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
     known = {

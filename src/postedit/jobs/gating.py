@@ -71,9 +71,8 @@ def judge_lines(
 ) -> list[CorrectionFeatures]:
     """Return the corrections of a dev set with their features, from the file `path` if it is complete.
 
-    `tokenize`: what counts as a word in the features; `job` must tell it.
-
-    Otherwise they are computed and written to `path`, after those of an unfinished `job` with `resume`.
+    Otherwise they are computed and written to `path`, after those of an unfinished `job` with `resume`. `tokenize` is
+    what counts as a word in the features; `job` must tell it.
 
     Raises:
         OutputError: if `path` cannot be written, holds another job, or an unfinished one without `resume`.
