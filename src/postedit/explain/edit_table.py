@@ -5,9 +5,10 @@ from typing import Final
 
 from postedit.core.edit_reasons import CorrectionReason, EditReason, ErrorReason, SourceReason, TrainingReason
 from postedit.core.editor import Edit
+from postedit.core.token_spelling import UNSPACED_RUN
 from postedit.evaluate.table import Column, Table, TableRow, percentage
 from postedit.explain.explained_sentence import ExplainedSentence
-from postedit.text.edits import changes
+from postedit.text.edits import changes, divided_edits, edits_between
 
 _KINDS: Final[dict[str, type[EditReason]]] = {
     "corrections": CorrectionReason,
@@ -47,11 +48,21 @@ def edit_table(sentences: Sequence[ExplainedSentence]) -> Table:
 
 def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
     """Yield, for each edit, whether the post-editor changed mt there; None if that is not known."""
-    reads_mt = "mt" in sentence.spans
-    spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")] if reads_mt else []
-    if sentence.pe_words is None or not reads_mt or None in spans:
-        yield from [None] * len(sentence.edits)
-        return
+    human = _human_changes(sentence)
+    for edit in sentence.edits:
+        yield None if human is None else any(_meet(edit, *place) for place in human)
+
+
+def _human_changes(sentence: ExplainedSentence) -> list[tuple[int, int, bool]] | None:
+    """Return where the post-editor changed mt, as `_meet` takes it; None if that is not known."""
+    if sentence.pe is None or sentence.pe_words is None or "mt" not in sentence.spans:
+        return None
+    if UNSPACED_RUN.search(sentence.mt) or UNSPACED_RUN.search(sentence.pe):  # a word may be a sentence there
+        made = divided_edits(sentence.mt, sentence.pe, edits_between(sentence.mt, sentence.pe))
+        return [(*edit.mt_span, edit.op == "insert") for edit in made]
+    spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")]
+    if None in spans:
+        return None
     words = [(span.start, span.end) for span in spans if span is not None]
     edges = [(0, 0), *words, (len(sentence.mt),) * 2]
     human = []
@@ -60,8 +71,7 @@ def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
             human.append((edges[start][1], edges[end + 1][0], True))
         else:
             human.append((words[start][0], words[end - 1][1], False))
-    for edit in sentence.edits:
-        yield any(_meet(edit, *place) for place in human)
+    return human
 
 
 def _meet(edit: Edit, start: int, end: int, is_gap: bool) -> bool:

@@ -69,6 +69,22 @@ def test_neighbours_are_other_places_where_words_touch() -> None:
     assert edit_table([replace(one, edits=(Edit("replace", (0, 10), (0, 8)),))]).rows[0].values[2] == 100.0
 
 
+@pytest.mark.parametrize(
+    ("edit", "needed"),
+    [
+        (Edit("replace", (3, 5), (3, 6)), True),  # 開く
+        (Edit("replace", (9, 12), (10, 14)), False),  # 出ます
+        (Edit("insert", (6, 6), (7, 8)), True),  # a space
+        (Edit("insert", (9, 9), (10, 11)), False),
+    ],
+)
+def test_an_edit_in_text_without_spaces_is_judged_by_its_place(edit: Edit, needed: bool) -> None:
+    mt, pe = "設定を開くと画面が出ます。", "設定を閉じると 画面が出ます。"
+    made = sentence(mt=mt, output=mt)
+    one = replace(made, edits=(edit,), pe=pe, pe_words=tuple(pe.split()))
+    assert edit_table([one]).rows[0].values[2] == (100.0 if needed else 0.0)
+
+
 def test_without_mt_nothing_is_known_of_where_it_is_wrong() -> None:
     one = explained(TRAINED, pe="das grüne Haus")
     spans = {name: found for name, found in one.spans.items() if name != "mt"}
