@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from postedit.core.model import Seq2Seq
+from postedit.core.token_spelling import UNSPACED_RUN
 from postedit.core.types import Batch
 from postedit.evaluate.metrics import COSTS
 from postedit.search import Hypothesis, Sampling, SearchConfig, beam_search, length_limits, sample
 from postedit.text.processor import TextProcessor
+from postedit.text.words import compared_words
 from postedit.train.config import RiskConfig
 from postedit.train.losses import Candidate
 
@@ -14,7 +16,8 @@ from postedit.train.losses import Candidate
 class CandidateSearch:
     """Searches for the candidates of `train.loop.Trainer`; costs compare tokenised and truecased texts.
 
-    Of the search options `settings`, only the length limits and the length normalisation of the beam apply.
+    In running text without spaces, they compare characters. Of the search options `settings`, only the length limits
+    and the length normalisation of the beam apply.
     """
 
     def __init__(self, config: RiskConfig, settings: SearchConfig, processor: TextProcessor) -> None:
@@ -50,11 +53,18 @@ class CandidateSearch:
         self, outputs: Sequence[Sequence[tuple[int, ...]]], references: Sequence[tuple[int, ...]]
     ) -> list[list[Candidate]]:
         """Return the outputs of each sentence with their costs against its reference; all are tokens without EOS."""
-        texts = [self._text(output) for found in outputs for output in found]
-        pairs = zip(map(self._text, references), outputs, strict=True)
-        expected = [text for text, found in pairs for _ in found]
+        texts: list[str] = []
+        expected: list[str] = []
+        for reference, found in zip(references, outputs, strict=True):
+            pe, *written = self._texts([reference, *found])
+            texts += written
+            expected += [pe] * len(written)
         costs = iter(COSTS[self._config.cost](texts, expected))
         return [[Candidate(output, next(costs)) for output in found] for found in outputs]
 
-    def _text(self, tokens: Sequence[int]) -> str:
-        return " ".join(self._processor.written((), tokens))
+    def _texts(self, outputs: Sequence[tuple[int, ...]]) -> list[str]:
+        """Return the words of the outputs of a sentence, with spaces between them, as the costs compare them."""
+        texts = [" ".join(self._processor.written((), tokens)) for tokens in outputs]
+        if any(map(UNSPACED_RUN.search, texts)):  # a word may be a sentence there
+            return [" ".join(compared_words(text)) for text in texts]
+        return texts

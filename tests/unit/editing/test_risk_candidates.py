@@ -1,6 +1,7 @@
 """Candidates of whole models with their text processing, and a run that learns from them."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import tiny_models
@@ -53,6 +54,21 @@ def test_candidates_differ_and_have_the_cost_of_their_text(name: str, search: st
             assert candidate.cost == pytest.approx(edit_rate(count_edits([text], [triplet.pe])) / 100.0)
         if folder.model.spec.writes == "steps":
             assert any(STEP in output for output in outputs)
+
+
+@pytest.mark.parametrize("cost", ["ter", "bleu"])
+def test_in_text_without_spaces_costs_count_characters(cost: Literal["ter", "bleu"]) -> None:
+    folder = tiny_models.folder()
+    reference, near, far = (
+        tuple(folder.processor.vocabulary("pe").encode(text))
+        for text in ("設定を保存します", "設定を保管します", "終了")
+    )
+    search = CandidateSearch(RiskConfig(cost=cost), SETTINGS, folder.processor)
+    (found,) = search.judge([[reference, near, far]], [reference])
+    costs = [candidate.cost for candidate in found]
+    assert costs[0] == 0.0 < costs[1] < costs[2]
+    if cost == "ter":
+        assert costs[1:] == pytest.approx([1 / 8, 1.0])
 
 
 def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
