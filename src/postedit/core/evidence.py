@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.special_tokens import SPECIAL_TOKENS
+from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import UNSPACED_RUN
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _text(tokens: Sequence[str]) -> str:
 
 
 def word_starts(tokens: Sequence[str]) -> list[int]:
-    """Return the number of the word of each token, in rising order; -1 for special tokens.
+    """Return the number of the word of each token, in rising order; -1 for special tokens, and a space before UNK.
 
     A word begins at each token with the mark of a space. In running text without spaces, each token is a word, but
     tokens that are parts of one character stay together.
@@ -208,12 +208,14 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
             texts[number] += token.replace(_PART, "")
     running = {number for number, text in texts.items() if UNSPACED_RUN.search(text)}
     word, index, before = 0, [], ""
-    for token, number in zip(tokens, spaced):
-        if token in SPECIAL_TOKENS:
+    for token, after, number in zip(tokens, [*tokens[1:], ""], spaced):
+        is_space = token == _SPACE and after == SPECIAL_TOKENS[UNK]
+        if is_space or token in SPECIAL_TOKENS:
+            word += is_space
             index.append(-1)
             continue
         goes_on = before == _SPACE or (before.endswith(_PART) and token.startswith(_PART))
-        word += token.startswith(_SPACE) or (number in running and not goes_on)
+        word += (token.startswith(_SPACE) or number in running) and not goes_on
         index.append(word)
         before = token
     return index

@@ -150,21 +150,25 @@ def _in_order(text: str, words: Sequence[str]) -> list[tuple[int, int]] | None:
 def _found(text: str, words: Sequence[str], spell: Callable[[str], str]) -> list[tuple[int, int]] | None:
     """Return the spans of words in a text, both spelt by `spell`; see `_in_order`.
 
-    What is not known in a word is at least one letter of the text, and reaches to what is known after it.
+    What is not known in a word is at least one letter of the text, and reaches to what is known after it. UNK may also
+    be part of an unknown letter beside it.
     """
     letters, places = "".join(map(spell, text)), [place for place, char in enumerate(text) for _ in spell(char)]
     parts = [["".join(map(spell, part)) for part in _UNKNOWN.split(word)] for word in words]
     spans, at, end = [], 0, 0
-    for known, after in zip(parts, [*parts[1:], None]):
-        first = at
+    for word, known, after in zip(words, parts, [*parts[1:], None]):
+        first, least = at, word != SPECIAL_TOKENS[UNK]
         for number, part in enumerate(known):
             if number and (follows := part or (after[0] if after else "")):
-                at = letters.find(follows, at + 1)
+                at = letters.find(follows, at + least)
             elif number:
-                at = at + 1 if after else len(letters)
+                at = at + least if after else len(letters)
             if at < 0 or not letters.startswith(part, at):
                 return None
             at += len(part)
+        if first == at and not least:
+            spans.append((end, end))
+            continue
         if not first < at <= len(letters) or places[first] < end:
             return None
         end = places[at - 1] + 1

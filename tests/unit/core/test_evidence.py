@@ -111,6 +111,7 @@ def test_a_symbol_is_a_word_by_itself() -> None:
         ("▁設定 <step> を保 <step> 存 </s>", "設定 <step> を保 <step> 存 </s>"),
         ("▁設定を保存 \ufffd <step> \ufffd", "設定を保存 \ufffd\ufffd <step>"),
         ("▁設 <step> 定 <step> ▁を", "設定 <step> <step> を"),  # divided into words
+        ("▁設定を保存 ▁ <unk> する ▁ ▁<unk-1> k", "設定を保存 ▁ <unk> する <unk-1>k"),
         ("▁重 要 ▁的 ▁文 件 </s>", "重要 的 文件 </s>"),  # divided into words
         ("設定を 保存し ます", "設定を 保存し ます"),
     ],
@@ -120,7 +121,8 @@ def test_tokens_of_running_text_without_spaces_are_words(tokens: str, words: str
     found = Evidence({"mt": given}, given, (-1.0,) * len(given), {}).by_word()
     assert found.output == found.streams["mt"] == tuple(words.split(" "))
     assert sum(found.log_probs) == -len(given)
-    assert len(special_words(given)) == given.count("</s>") + given.count("<step>")
+    special = [token for token in words.split(" ") if token in ("</s>", "<step>", "<unk>", "▁")]
+    assert [found.output[place] for place in sorted(special_words(given))] == special
 
 
 def test_two_symbols_are_two_words() -> None:
