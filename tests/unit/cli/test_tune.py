@@ -6,6 +6,7 @@ import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import tiny_models
@@ -13,6 +14,7 @@ from tests.unit.cli.commands import refused
 from tests.unit.phrase.small_corpus import write_recipe
 
 from postedit.core.editor import Editor
+from postedit.core.errors import DataError
 from postedit.editing.members import Members
 from postedit.editing.post_editor import PostEditor
 from postedit.tuning import rounds
@@ -294,6 +296,19 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert run(*options, "--weights", tuned, "--out", out).exit_code == 0
     assert out.read_text() == nbest["pe"].read_text()
     assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "order", "lm", "qe"}
+
+
+def test_tuning_tells_of_post_edits_without_spaces(
+    run: Any, models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Members, "load", Mock(side_effect=DataError("loaded")))
+    paths = {side: tmp_path / f"dev.{side}" for side in ("src", "mt", "pe")}
+    for path in paths.values():
+        path.write_text("設定を保存して画面を閉じます。\n" * 3, encoding="utf-8")
+    for tokenize, told in (("none", True), ("characters", False)):
+        result = run(*command(models[:1], paths, tmp_path / "tuned.toml", "--tokenize", tokenize))
+        assert "error: loaded" in refused(result)
+        assert ("dev.pe has no spaces between words" in result.stderr) == told
 
 
 def test_post_edits_without_spaces_are_told_of(run: Any, nbest: dict[str, Path], tmp_path: Path) -> None:
