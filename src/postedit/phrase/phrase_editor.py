@@ -24,6 +24,7 @@ from postedit.phrase.scored_edits import REPEATED
 from postedit.phrase.word_ids import TextsBuilder
 from postedit.saved_editor import SavedEditor
 from postedit.text.edits import Change, changes, edits_between, splice
+from postedit.text.swapped_sides import languages_seem_swapped
 from postedit.text.words import Splitter
 
 _UNSUPPORTED: Final = (
@@ -115,6 +116,10 @@ class PhraseEditor(SavedEditor):
         """Return the words of a text."""
         found: list[str] = self.text.splitter(side).words(text)
         return found
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt were evidently passed in the wrong order, as far as their languages show."""
+        return languages_seem_swapped(self.text.src_lang, self.text.tgt_lang, src, mt)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None

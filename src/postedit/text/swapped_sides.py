@@ -3,12 +3,13 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from postedit.text.config import TextConfig
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier, scripts_of
-from postedit.text.processor import TextProcessor
+
+if TYPE_CHECKING:
+    from postedit.text.processor import TextProcessor
 
 _SAMPLE: Final = 100  # segments that are examined: far more than language identification needs, in about a second
 
@@ -19,19 +20,31 @@ _FEWER_TOKENS: Final = 0.8
 """The sides seem swapped if exchanging them reduces the number of tokens to less than this fraction."""
 
 
-def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
+def seem_swapped(processor: "TextProcessor", src: Sequence[str], mt: Sequence[str]) -> bool:
     """Return whether `src` and `mt` seem to be swapped.
 
-    They do if each side is written in the script of the other side's language or clearly resembles that language, or
-    if the vocabularies divide the exchanged sides into clearly fewer tokens. If the languages are not known and both
-    sides share a vocabulary, the answer is always False.
+    They do if their languages say so (see `languages_seem_swapped`), or if the vocabularies divide the exchanged sides
+    into clearly fewer tokens. If the languages are not known and both sides share a vocabulary, the answer is always
+    False.
     """
-    src, mt, config = src[:_SAMPLE], mt[:_SAMPLE], processor.config
-    return _by_script(config, src, mt) or _by_language(config, src, mt) or _by_token_counts(processor, src, mt)
+    config = processor.config
+    return languages_seem_swapped(config.src_lang, config.tgt_lang, src, mt) or _by_token_counts(
+        processor, src[:_SAMPLE], mt[:_SAMPLE]
+    )
 
 
-def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    of_src, of_tgt = (scripts_of(language or "") for language in (config.src_lang, config.tgt_lang))
+def languages_seem_swapped(source: str | None, target: str | None, src: Sequence[str], mt: Sequence[str]) -> bool:
+    """Return whether `src` and `mt` seem to be swapped, if src should be in `source` and mt in `target`.
+
+    They do if each side is written in the script of the other side's language or clearly resembles that language. If
+    one of the languages is not known, the answer is always False.
+    """
+    languages, src, mt = (source or "", target or ""), src[:_SAMPLE], mt[:_SAMPLE]
+    return _by_script(languages, src, mt) or _by_language(languages, src, mt)
+
+
+def _by_script(languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:
+    of_src, of_tgt = map(scripts_of, languages)
     # Japanese shares letters with Chinese; language identification decides between these.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 
@@ -47,13 +60,8 @@ def letters_by_script(texts: Iterable[str]) -> Counter[str]:
     return Counter(unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha())
 
 
-def _languages(config: TextConfig) -> tuple[str, str]:
-    """Return the languages of src and mt without region; empty where they are not known."""
-    return base_language(config.src_lang or ""), base_language(config.tgt_lang or "")
-
-
-def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    source, target = _languages(config)
+def _by_language(languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:
+    source, target = map(base_language, languages)
     if source == target or not {source, target} <= set(known_languages()):
         return False
     identifier = language_identifier([source, target])
@@ -63,7 +71,7 @@ def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> b
     return bool(min(like_mt, like_src) > _CLEAR)
 
 
-def _by_token_counts(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
+def _by_token_counts(processor: "TextProcessor", src: Sequence[str], mt: Sequence[str]) -> bool:
     vocabularies = processor.vocabularies
     if vocabularies.streams["src"] == vocabularies.streams["mt"]:
         return False

@@ -185,6 +185,14 @@ def test_running_text_is_divided_into_words() -> None:
     assert editor.word_spans("mt", "Haus.") == [(0, 4), (4, 5)]
 
 
+def test_exchanged_sides_are_noticed_by_their_languages() -> None:
+    src, mt = ["The house at the river is much older than the bridge ."], ["Das Haus am Fluss ist viel älter ."]
+    editor = PhraseEditor.empty(PhraseTextConfig(src_lang="en", tgt_lang="de"))
+    assert editor.seem_swapped(mt, src)
+    assert not editor.seem_swapped(src, mt)
+    assert not PhraseEditor.empty(PhraseTextConfig()).seem_swapped(mt, src)
+
+
 def test_characters_are_words_in_scripts_without_spaces() -> None:
     triplets = [(f"Open {x}.", f"{x}を開ける。", f"{x}を開く。") for x in ("画像", "図", "表", "窓")]
     editor = raw_editor("characters", triplets)

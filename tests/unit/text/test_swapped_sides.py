@@ -3,7 +3,7 @@ import pytest
 from postedit.data.triplets import Triplet
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
-from postedit.text.swapped_sides import seem_swapped
+from postedit.text.swapped_sides import languages_seem_swapped, seem_swapped
 
 ENGLISH = ["The house at the river is much older than the bridge .", "Nobody has ever asked them about their reasons ."]
 GERMAN = ["Das Haus am Fluss ist viel älter als die Brücke .", "Niemand hat sie jemals nach ihren Gründen gefragt ."]
@@ -61,3 +61,10 @@ def test_scripts_tell_even_in_one_word(source: str, target: str) -> None:
 def test_scripts_that_share_letters_do_not_tell() -> None:
     texts = processor(RUSSIAN, "joint", src_lang="zh", tgt_lang="ja")
     assert not seem_swapped(texts, ["東京"], ["東京"])
+
+
+def test_languages_alone_tell_without_a_vocabulary() -> None:
+    assert languages_seem_swapped("en", "de", GERMAN, ENGLISH)
+    assert not languages_seem_swapped("en", "de", ENGLISH, GERMAN)
+    assert not languages_seem_swapped("en", None, GERMAN, ENGLISH)
+    assert not languages_seem_swapped(None, None, GERMAN, ENGLISH)
