@@ -85,11 +85,29 @@ def stats(
             raise DataError(
                 f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count"
             )
+        warnings = [] if result.edits is None else _column_signs(files, result.edits.ter)
+        for warning in warnings:
+            shared.warn(f"{warning}.")
         if json_out is not None:
-            shared.write_text(json_out, json.dumps(result.to_dict(top), indent=2, ensure_ascii=False) + "\n")
+            values = {**result.to_dict(top), "warnings": warnings}
+            shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
         if picture is not None:
             draw(result, picture, ", ".join(triplets))
     print_statistics(result, console(), top)  # last: the reader of a pipe may close it
+
+
+def _column_signs(files: "Sequence[TripletFiles]", ter: float) -> list[str]:
+    """Return signs that columns are mixed up: the languages of the first triplets, and the TER of all."""
+    from postedit.data.triplets import read_triplets
+    from postedit.evaluate.column_signs import column_signs
+    from postedit.text.config import SIDES
+    from postedit.text.languages import SAMPLE
+
+    first = list(islice(read_triplets(files), SAMPLE))
+    src, mt, pe = ([getattr(triplet, side) for triplet in first] for side in SIDES)
+    if src == mt:  # models that shorten or simplify a text read it as mt
+        return []
+    return column_signs(src, mt, pe, ter=ter)
 
 
 @contextmanager

@@ -67,6 +67,16 @@ class TestStats:
         assert values["edits"]["most frequent"][0]["contexts"]
         assert "<svg" in picture.read_text()
 
+    def test_columns_that_seem_exchanged(self, run: Any, sample: Path, tmp_path: Path) -> None:
+        src, mt, pe = (str(sample / f"test.{side}") for side in ("src", "mt", "pe"))
+        assert "exchanged" not in run("data", "stats", sample / "test").stderr
+        result = run("data", "stats", f"{mt},{src},{pe}", "--json", tmp_path / "out.json")
+        assert "warning: src and pe read as one language (de), and mt as another (en)" in result.stderr
+        found = json.loads((tmp_path / "out.json").read_text())["warnings"]
+        assert "check whether src and mt are exchanged" in found[0]
+        shortened = run("data", "stats", f"{src},{src},{mt}")  # as for models that read src as mt
+        assert (shortened.exit_code, "warning" in shortened.stderr) == (0, False)
+
     def test_a_dev_set_is_not_written_over(self, run: Any, sample: Path) -> None:
         before = (sample / "dev.pe").read_bytes()
         result = run("data", "stats", sample / "test", "--dev", sample / "dev", "--json", sample / "dev.pe")
