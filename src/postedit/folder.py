@@ -233,7 +233,6 @@ class ModelFolder:
         return f"its outputs had TER {ter:.1f} on the development set, worse than {unedited:.1f} of {what}"
 
     def _card(self) -> str:
-        scores = [f"- {name}: {value}" for name, value in self.provenance.get("dev", {}).items()]
         needs_mt = "mt" in self.model.spec.inputs and self.first_stage is None
         return _CARD_TEXT.format(
             name=self.architecture.name,
@@ -241,8 +240,15 @@ class ModelFolder:
             paper=self.architecture.paper,
             version=postedit.__version__,
             call='editor.edit(src=["..."], mt=["..."])' if needs_mt else 'editor.edit(src=["..."])',
-            scores="\n".join(scores or ["- not recorded"]),
+            scores=card_scores(self.provenance),
         )
+
+
+def card_scores(provenance: Mapping[str, Any]) -> str:
+    """Return the scores on the dev set, as the list of a model card."""
+    scores = provenance.get("dev", {}).items()
+    shown = [f"- {name}: {value:.2f}" if isinstance(value, float) else f"- {name}: {value}" for name, value in scores]
+    return "\n".join(shown or ["- not recorded"])
 
 
 def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:

@@ -85,4 +85,9 @@ def describe_phrases(run: "PhraseRun") -> str:
     lines = [f"Learnt from {counted(run.triplets, 'triplet')}."]
     for label, scores in ((f"dev, {run.unedited.name}:", run.unedited), ("dev, model:", run.scores)):
         lines.append(f"{label:18}TER {scores.ter:.2f}  BLEU {scores.bleu:.2f}  ({scores.signatures['TER']})")
+    if run.scores.changes is not None and not run.scores.changes.changed:
+        lines.append(
+            "The model leaves all of dev unedited: tuning found no edits that help. Try more triplets of the same MT "
+            "system and domain, or a neural model."
+        )
     return "\n".join([*lines, f"Model: {run.model}"])

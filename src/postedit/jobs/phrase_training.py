@@ -253,7 +253,8 @@ def tune_weights(
         loss = float(metric.loss(metric.statistics(outputs, references).sum(0)))
         trials.append((loss, weights))
         new = pool.add([_entries(editor.text, (best, *best.alternatives)) for best in found])
-        shown = f"round {number}: dev {metric.score(loss):.2f}; {new:,} new outputs, {len(pool):,} in all"
+        measured = f"{config.metric.upper()} {metric.score(loss):.2f}"
+        shown = f"round {number}: dev, {measured}; {new:,} new outputs, {len(pool):,} in all"
         console.print(shown, highlight=False)
         if not new or number > config.rounds:
             break

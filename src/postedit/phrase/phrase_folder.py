@@ -24,7 +24,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder, load_json, reason_of, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
-from postedit.folder import check_replaceable, read_config, read_json, read_notice, write_notice
+from postedit.folder import card_scores, check_replaceable, read_config, read_json, read_notice, write_notice
 from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
@@ -99,10 +99,7 @@ class PhraseFolder:
             }
             for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
                 (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            scores = [f"- {name}: {value}" for name, value in self.provenance.get("dev", {}).items()]
-            card = _CARD_TEXT.format(
-                name=NAME, version=postedit.__version__, scores="\n".join(scores or ["- not recorded"])
-            )
+            card = _CARD_TEXT.format(name=NAME, version=postedit.__version__, scores=card_scores(self.provenance))
             (folder / _CARD).write_text(card, encoding="utf-8")
             write_notice(folder, self.notice)
             record_folder(folder)

@@ -57,7 +57,9 @@ class PhraseTuneConfig(Config):
     """The `[tune]` section: how feature weights are tuned on the dev set."""
 
     method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
-    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="metric to tune the weights for")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field(
+        "ter+bleu", description='metric to tune the weights for; "ter+bleu" is the mean of TER and 100 - BLEU'
+    )
     rounds: int = Field(5, ge=1, description="maximum number of searches with new weights")
     outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
     seed: int = Field(1, ge=0, description="seed of all random choices")

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from tests.unit.phrase.small_corpus import write_recipe
 
-from postedit.evaluate.scores import score_system
+from postedit.cli.train import describe_phrases
+from postedit.evaluate.scores import score_system, score_systems
+from postedit.jobs.phrase_training import PhraseRun
 from postedit.jobs.training import RunResult
 
 
@@ -88,12 +90,21 @@ def test_only_the_main_process_reports_the_result(run: Any, calls: list[Any], mo
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(("output", "told"), [("a b c d", True), ("a b c e", False)])
+def test_a_phrase_based_model_that_edits_nothing_says_so(output: str, told: bool) -> None:
+    unedited, scores = score_systems({"phrase-based": [output]}, ["a b c e"], ["a b c d"])
+    shown = describe_phrases(PhraseRun(Path("model"), unedited, scores, 7000))
+    assert shown.startswith("Learnt from 7,000 triplets.")
+    assert ("leaves all of dev unedited" in shown) is told
+
+
 def test_a_phrase_based_model_is_trained_and_tuned(run: Any, tmp_path: Path) -> None:
     recipe, out = write_recipe(tmp_path), tmp_path / "run"
     result = run("train", recipe, "--out", out)
     assert result.exit_code == 0
     assert "Learnt from 30 triplets." in result.stdout
     assert "dev, unedited MT: TER" in result.stdout
+    assert "round 1: dev, TER+BLEU" in result.stderr
     assert "cannot be used" not in result.stderr
     dev = [part for side in ("src", "mt", "pe") for part in (f"--{side}", tmp_path / f"dev.{side}")]
     tuned = run("tune", out / "model", *dev, "--out", tmp_path / "tuned", "--rounds", "1")

@@ -19,7 +19,7 @@ from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 def folder(model: PhraseModel, tmp_path: Path) -> Path:
     path = tmp_path / "model"
     config = PhraseConfig(order=3)
-    PhraseFolder(model, config, PhraseTextConfig(), SearchConfig(), {"dev": {"ter": 12.5}}).save(path)
+    PhraseFolder(model, config, PhraseTextConfig(), SearchConfig(), {"dev": {"ter": 12.456789}}).save(path)
     return path
 
 
@@ -28,7 +28,7 @@ def test_a_loaded_model_edits_as_the_saved_one(folder: Path, editor: PhraseEdito
     src, mt, _ = zip(*TRIPLETS)
     assert loaded.edit(src, mt) == editor.edit(src, mt)
     assert architecture_of(folder) == NAME
-    assert "- ter: 12.5" in (folder / "README.md").read_text()
+    assert "- ter: 12.46\n" in (folder / "README.md").read_text()
 
 
 def test_a_model_that_is_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
