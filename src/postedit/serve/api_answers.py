@@ -281,7 +281,9 @@ class EstimateOut(BaseModel):
     proposals: int
     changed: float = Field(description="share of the proposals that change something")
     confidence: float | None
-    expected_ter: float | None = Field(description="TER of mt, in percent, if all proposals are right")
+    expected_ter: float | None = Field(
+        description="edits proposed per 100 words: TER of mt, in percent, if all proposals are right and complete"
+    )
 
 
 class FileOut(BaseModel):

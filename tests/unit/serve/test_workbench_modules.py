@@ -987,3 +987,10 @@ def test_an_edit_of_a_sentence_without_spaces_shows_what_changed_within(page: An
     assert run(page, "editor/proposal_view", body, joined) == [[], ["ZWSP"]]
     spaced = {**edit, "before": "das alte Haus", "after": "das neue Haus"}
     assert run(page, "editor/proposal_view", body, spaced) == [["das alte Haus"], ["das neue Haus"]]
+
+
+@pytest.mark.slow
+def test_the_edits_proposed_are_not_said_to_be_all_the_effort(page: Any) -> None:
+    estimate = {"proposals": 4, "changed": 0.75, "confidence": 0.5, "expected_ter": 10.16}
+    shown = run(page, "strings", "return strings.t.files.estimateText(input);", estimate)
+    assert shown == "75% of segments get a proposal · mean confidence 50% · 10.2 proposed edits per 100 words"

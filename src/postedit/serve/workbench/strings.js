@@ -76,7 +76,7 @@ export const t = {
     estimateText: (one) => [
       one.changed !== undefined && one.changed !== null && `${percent.format(one.changed)} of segments get a proposal`,
       one.confidence !== undefined && one.confidence !== null && `mean confidence ${percent.format(one.confidence)}`,
-      one.expected_ter !== undefined && one.expected_ter !== null && `expected effort ${decimal.format(one.expected_ter)} TER`,
+      one.expected_ter !== undefined && one.expected_ter !== null && `${decimal.format(one.expected_ter)} proposed edits per 100 words`,
     ].filter(Boolean).join(" · "),
     jobFailed: { import: "The import failed", edit: "Editing failed" },
     noProposals: (why) => `No proposals: ${why}.`,
