@@ -10,6 +10,7 @@ from postedit.adapt.correction import Correction
 from postedit.core.arguments import texts_of, whole
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError, StoppedError
+from postedit.core.wording import counted
 from postedit.evaluate.column_signs import column_signs
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
@@ -173,8 +174,11 @@ def _different(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tupl
     repeated = counts[0] - count
     if count < FEWEST:
         others = f" ({repeated:,} more have the source and machine translation of an earlier one)" if repeated else ""
-        which = f"{count:,}{' different' * bool(repeated)} triplets{others}"
-        raise DataError(f"{which} are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better")
+        which = counted(count, "different triplet" if repeated else "triplet")
+        verb = "is" if count == 1 else "are"
+        raise DataError(
+            f"{which}{others} {verb} too few to assess: at least {FEWEST} are needed, and 300 to 500 are better"
+        )
     return list(different.values()), repeated
 
 

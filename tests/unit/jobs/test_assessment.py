@@ -212,7 +212,7 @@ def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
         ),
         (
             (["a"] * 200,) * 3,
-            "1 different triplets .199 more have the source and machine translation of an earlier one. are too few",
+            "1 different triplet .199 more have the source and machine translation of an earlier one. is too few",
         ),
         ((["a"] * 99, ["a"] * 100, ["a"] * 100), "src has 99, mt has 100, pe has 100"),
         ((["a"] * 100, ["a"] * 100, ["a"] * 99 + [" "]), "a correction needs pe, which is blank"),
