@@ -164,5 +164,8 @@ def _problem(path: Path, *, far: bool) -> str | None:
         return f"{path}: is a link to {path.readlink()}, which does not exist"
     if not path.parent.is_dir():
         return f"{path}: no such file; its folder {path.parent} does not exist either"
+    if path.suffix in (".src", ".mt", ".pe") and (table := path.with_suffix("")).is_file():
+        kinds = ".tsv (columns separated by tabs), .jsonl or .parquet"
+        return f"{path}: no such file; if {table.name} is a table, its name must end in {kinds}"
     others = (one.name for one in path.parent.iterdir() if one.suffix != ".toml" and not one.is_dir())  # toml: recipes
     return f"{path}: no such file{nearest(path.name, others)}"

@@ -30,6 +30,16 @@ TooLong = Literal["skip", "cut"]
 
 _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
+_HEADINGS: Final = frozenset(
+    (
+        *("src", "source", "source text", "original"),
+        *("tgt", "target", "target text", "mt", "raw mt", "machine translation", "translation", "hypothesis"),
+        *("pe", "postedit", "post edit", "post-edit", "post_edit", "post-edited", "post-editing", "edited"),
+        *("ref", "reference"),
+    )
+)
+"""Names that other programs give to the columns of a table, in lower case."""
+
 
 class Triplet(NamedTuple):
     """A source, its machine translation (empty for parallel text), and the post-edit."""
@@ -291,7 +301,8 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
 
     Args:
         files: the files to check.
-        warn: called with a message for each file that starts with a byte-order mark or has Windows line ends (CR LF).
+        warn: called with a message for each file that starts with a byte-order mark, has Windows line ends (CR LF), or
+            has unknown names of columns.
 
     Raises:
         DataError: if a file is missing, empty or not UTF-8, if the numbers of lines differ, or if lines of a table are
@@ -307,6 +318,11 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
             bad += 1
             if bad <= SHOWN:
                 problems.append(record.problem)
+        elif count == 1 and plain_name(files.src).endswith(".tsv") and _reads_like_headings(record):
+            warn(
+                f"{files.name}: the first line reads like names of columns, and is taken for a triplet; name them "
+                f"{', '.join(files.sides)}, or remove the line"
+            )
     if bad > SHOWN:
         problems.append(f"... and {bad - SHOWN:,} more: {bad:,} problems in all")
     if not count:
@@ -320,6 +336,12 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
     for path, count_of_file in carriage_returns.items():
         warn(returns_warning(path, count_of_file))
     return count
+
+
+def _reads_like_headings(first: Triplet) -> bool:
+    """Return whether the first triplet of a table seems to be names of columns."""
+    texts = [text.strip().lower() for text in (first.src, first.mt, first.pe) if text]
+    return first.line == 1 and bool(texts) and _HEADINGS.issuperset(texts)
 
 
 def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataReport | None = None) -> Iterator[Triplet]:
@@ -411,8 +433,9 @@ def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) 
             yield line
             continue
         cells = line.split("\t")
-        if number == 1 and set(sides) <= set(cells):
-            places, width = {side: cells.index(side) for side in sides}, len(cells)
+        names = [cell.strip().lower() for cell in cells] if number == 1 else []
+        if set(sides) <= set(names):
+            places, width = {side: names.index(side) for side in sides}, len(cells)
         elif len(cells) != width:
             found, listed = counted(len(cells), "column"), ", ".join(sides)
             yield BadLine(f"{name}, line {number}: {found}, not {width} ({listed}, separated by tabs)")

@@ -52,8 +52,9 @@ def read_corrections(stream: IO[bytes], author: str) -> list[Correction]:
         line = line.removesuffix("\r")
         if not line.strip():
             continue
-        if is_first and set(SIDES) <= set(cells := line.split("\t")):
-            columns = cells
+        names = [cell.strip().lower() for cell in line.split("\t")] if is_first else []
+        if set(SIDES) <= set(names):
+            columns = names
         else:
             found.append(_correction(line, columns, f"line {number}", author))
         is_first = False

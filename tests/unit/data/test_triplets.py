@@ -61,6 +61,34 @@ def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:
     assert check_files(named) == 2 - 1
 
 
+def test_names_of_columns_in_any_case(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    named = table(tmp_path / "a.tsv", "PE\tSrc \tMT\nc\ta\tb\n")
+    assert (texts(named), check_files(named, warnings.append)) == ([("a", "b", "c")], 1)
+    assert not warnings
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Source\tMT\tPost-edit", True),
+        ("source text\tMachine translation\tReference", True),
+        ("Source\tQuelle\tQuelle", False),
+        ("\t\t", False),
+    ],
+)
+def test_unknown_names_of_columns_are_told(tmp_path: Path, line: str, told: bool) -> None:
+    warnings: list[str] = []
+    assert check_files(table(tmp_path / "a.tsv", f"{line}\na\tb\tc\n"), warnings.append) == 2
+    assert ["reads like names of columns" in one for one in warnings] == [True] * told
+
+
+def test_other_kinds_of_tables_are_refused_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("src,mt,pe\n")
+    with pytest.raises(DataError, match=r"a\.csv\.src: no such file; if a\.csv is a table, its name must end in \.tsv"):
+        check_files(TripletFiles.model_validate(str(tmp_path / "a.csv")))
+
+
 def test_jsonl(tmp_path: Path) -> None:
     lines = [{"src": "a", "mt": "b\nb", "pe": "ü\u2028", "other": 1}, {"pe": "f", "mt": "e", "src": "d"}]
     files = table(tmp_path / "a.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

@@ -111,8 +111,13 @@ def test_corrections_are_listed_searched_undone_and_exchanged(client: TestClient
 
 @pytest.mark.parametrize(
     "lines",
-    ["src\tmt\tpe\na {x}\tb\tc\n", "\ufeffpe\tid\tsrc\tmt\r\nc\t1\ta {x}\tb\r\n", "{x} a\tb\tc"],
-    ids=["header", "other columns", "placeholder"],
+    [
+        "src\tmt\tpe\na {x}\tb\tc\n",
+        "SRC\tPE\tMT\na {x}\tc\tb\n",
+        "\ufeffpe\tid\tsrc\tmt\r\nc\t1\ta {x}\tb\r\n",
+        "{x} a\tb\tc",
+    ],
+    ids=["header", "other case", "other columns", "placeholder"],
 )
 def test_tables_of_corrections_may_name_their_columns(client: TestClient, lines: str) -> None:
     url = f"/v1/projects/{project(client)}/corrections"
