@@ -10,6 +10,7 @@ from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
+from postedit.core.wording import counted
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.editing import silence_library
 
@@ -113,6 +114,8 @@ def gate(
     }
     check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
+    if editor.seem_swapped(dev.src, dev.mt):
+        shared.warn("src reads like the translation and mt like its source: have they been exchanged?")
     known = {
         model: uses_of(whole, Path(model)) for model in models if Path(model).exists() and not is_combination(model)
     }
@@ -142,12 +145,12 @@ def gate(
 def _report(found: "Calibrated", confidence: float) -> str:
     from postedit.gate.calibrate import expected_calibration_error, is_learnt
 
-    rule = found.rule
+    rule, lines = found.rule, counted(found.lines, "line")
     units = "characters" if rule.tokenize == "characters" else "words"
     if rule.threshold is None:
         where = "the lines to learn from, no choice of edits was better than unedited MT, so none was tested"
         if found.tested:
-            where = f"{found.lines:,} lines, no choice of edits was better than unedited MT with a confidence of "
+            where = f"{lines}, no choice of edits was better than unedited MT with a confidence of "
             where += f"{confidence:.1%}"
         passes = f"The gate is closed: on {where}; `postedit edit` with it returns mt"
     else:
@@ -159,7 +162,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
     if not is_learnt(rule):
         error = "too few changes for better or for worse to learn from, so all have the same probability"
     return (
-        f"{passes}\nOn the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved per line, "
+        f"{passes}\nOn the {lines} of the test: {found.gain:+.3f} TER edits saved per line, "
         f"{found.ungated:+.3f} without gate; {error}\n"
         "This holds for text like that of the development set, if no model was trained on it or selected by it"
     )

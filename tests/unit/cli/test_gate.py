@@ -86,6 +86,14 @@ def test_repeated_lines_count_once(run: Any, model: Path, tmp_path: Path) -> Non
     assert "120 lines are few" in result.stderr
 
 
+def test_exchanged_sides_are_told(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+    monkeypatch.setattr(PostEditor, "seem_swapped", lambda _, src, mt: not seen.append((src[0], mt[0])))
+    result = run("gate", model, *files(tmp_path, MT), "--out", tmp_path / "gate.json")
+    assert "warning: src reads like the translation and mt like its source" in result.stderr
+    assert seen == [(SRC[0], MT[0])]
+
+
 def test_a_gate_goes_to_no_stream(run: Any, model: Path, tmp_path: Path) -> None:
     result = run("gate", model, *files(tmp_path, MT), "--out", "/dev/stderr")
     assert (result.exit_code, "is a stream" in result.stderr) == (1, True)
