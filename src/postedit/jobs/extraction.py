@@ -217,7 +217,8 @@ def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError
     if found.lines:
         return None
     reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
-    return DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
+    where = str(files[0]) if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'other file')}"
+    return DataError(f"{where}: there is nothing to extract ({reasons or 'no units'})")
 
 
 def _done(files: int, state: OutputState) -> str:

@@ -121,6 +121,11 @@ def _named() -> str:
 def _entry(cells: Sequence[str], columns: Sequence[str], where: str) -> GlossaryEntry:
     if len(cells) > len(columns):
         raise DataError(f"{where}: has {len(cells)} fields, not {len(columns)} or fewer; {_named()}")
+    if len(cells) == 1:
+        raise DataError(
+            f"{where}: needs a source term, and a target or a forbidden translation; columns are divided by tabs, or "
+            "in a .csv file by commas or semicolons"
+        )
     given = dict(zip(columns, cells))
     case = given.get("case", "").lower()
     if case not in _CASE:

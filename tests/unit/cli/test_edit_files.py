@@ -526,8 +526,11 @@ def test_triplets_come_from_the_history_of_segments(run: Any, tmp_path: Path) ->
 def test_nothing_to_extract_is_an_error_and_leaves_no_file(run: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "a.xlf", UNITS[2])
     result = run("data", "extract", path, "--out", tmp_path / "t")
-    assert "there is nothing to extract (1 no target)" in refused(result)
+    assert f"{path}: there is nothing to extract (1 no target)" in " ".join(refused(result).split())
     assert list(tmp_path.iterdir()) == [path]
+    write(tmp_path / "b.xlf", UNITS[2])
+    of_folder = " ".join(refused(run("data", "extract", tmp_path, "--out", tmp_path / "t")).split())
+    assert f"{path} and 1 other file: there is nothing to extract (2 no target)" in of_folder
 
 
 def test_the_shipped_model_corrects_a_file(run: Any, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_tbx_3_is_read_in_the_languages_named(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("t.tsv", "file\tDatei\nfolder\n", "line 2: needs a source term"),
+        ("t.txt", "file;Datei\n", "line 1: needs .*; columns are divided by tabs, or in a .csv file"),
         ("t.tsv", HEADER + "file\tDatei\tx\tperhaps\n", "line 2: case must be yes or no"),
         ("t.tsv", HEADER + "file\tDatei\tDatei\n", "line 2: 'Datei' is both"),
         ("t.csv", "English,German,Comment\n", "line 1: a table of more than two columns needs a first line"),
