@@ -17,7 +17,8 @@ from postedit.data.text_paths import is_far, located
 
 if TYPE_CHECKING:
     from postedit.core.saved_arrays import SavedArrays
-    from postedit.data.triplets import TripletFiles
+    from postedit.data.triplets import Triplet, TripletFiles
+    from postedit.jobs.edit_statistics import EditStatistics
 
 data = typer.Typer(no_args_is_help=True, help="Extract, describe and clean triplets.")
 
@@ -73,8 +74,8 @@ def stats(
     total = _count(files)
     for other in others.values():
         _count(other)
-    first = [triplet.pe for triplet in islice(read_triplets(files), _LOOKED_AT)]
-    shared.warn_of_words(", ".join(triplets), first, tokenize)
+    first = list(islice(read_triplets(files), _LOOKED_AT))
+    shared.warn_of_words(", ".join(triplets), [triplet.pe for triplet in first], tokenize)
     executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
     with _saved_counts(json_out or picture, files, others, tokenize, resume=resume) as saved:
         with LineProgress(console(stderr=True), total) as progress:
@@ -85,7 +86,7 @@ def stats(
             raise DataError(
                 f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count"
             )
-        warnings = [] if result.edits is None else _column_signs(files, result.edits.ter)
+        warnings = [] if result.edits is None else _column_signs(first, result.edits)
         for warning in warnings:
             shared.warn(f"{warning}.")
         if json_out is not None:
@@ -96,18 +97,18 @@ def stats(
     print_statistics(result, console(), top)  # last: the reader of a pipe may close it
 
 
-def _column_signs(files: "Sequence[TripletFiles]", ter: float) -> list[str]:
+def _column_signs(first: "Sequence[Triplet]", edits: "EditStatistics") -> list[str]:
     """Return signs that columns are mixed up: the languages of the first triplets, and the TER of all."""
-    from postedit.data.triplets import read_triplets
     from postedit.evaluate.column_signs import column_signs
+    from postedit.evaluate.tokenisation import tokenisation_signs
     from postedit.text.config import SIDES
     from postedit.text.languages import SAMPLE
 
-    first = list(islice(read_triplets(files), SAMPLE))
-    src, mt, pe = ([getattr(triplet, side) for triplet in first] for side in SIDES)
+    src, mt, pe = ([getattr(triplet, side) for triplet in first[:SAMPLE]] for side in SIDES)
     if src == mt:  # models that shorten or simplify a text read it as mt
         return []
-    return column_signs(src, mt, pe, ter=ter)
+    counts_sentences = edits.tokenize != "characters" and tokenisation_signs(pe).unsegmented
+    return column_signs(src, mt, pe, ter=0.0 if counts_sentences else edits.ter)
 
 
 @contextmanager

@@ -51,7 +51,9 @@ class TestStats:
         path = tmp_path / "x.tsv"
         texts = "Save it.", "この設定を保存して画面を閉じる。", "この設定を保管して画面を閉じる。"
         path.write_text(("\t".join(texts) + "\n") * 3, encoding="utf-8")
-        assert "x.tsv has no spaces between words" in run("data", "stats", path).stderr
+        told = run("data", "stats", path).stderr
+        assert "x.tsv has no spaces between words" in told
+        assert "TER" not in told  # 100, but of sentences
         result = run("data", "stats", path, "--tokenize", "characters")
         assert result.stderr == ""
         assert "mt, characters" in result.stdout
