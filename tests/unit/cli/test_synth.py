@@ -278,7 +278,9 @@ def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: P
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
     process = start(long_text(recipe, tmp_path), "--engine", "ray", "--workers", "2", start_new_session=True)
     wait_for_work(process, tmp_path)
-    working = ray_workers(process)
+    while len(working := ray_workers(process)) < 2:  # one may have done all work so far, before the other was there
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
     assert len(working) == 2
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate()

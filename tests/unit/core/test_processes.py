@@ -76,7 +76,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 from postedit.core.processes import map_in_processes
 
-starting = Path(__file__).with_name("starting")
+starting, interrupted = (Path(__file__).with_name(name) for name in ("starting", "interrupted"))
 
 def build(number):
     return abs
@@ -87,6 +87,7 @@ def interrupt():
     for _ in range(2):
         time.sleep(0.5)
         os.killpg(0, signal.SIGINT)
+    interrupted.touch()
 
 if __name__ == "__main__":
     os.setpgrp()
@@ -98,7 +99,8 @@ if __name__ == "__main__":
         sys.exit(130)
 else:
     starting.touch()
-    time.sleep(3)  # as if it imported large modules
+    while not interrupted.exists():  # as if it imported large modules
+        time.sleep(0.01)
 """
 
 
