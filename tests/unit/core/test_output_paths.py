@@ -54,7 +54,7 @@ class TestStreams:
         reader = threading.Thread(target=lambda: found.append(path.read_text(encoding="utf-8")))
         reader.start()
         write(path)
-        reader.join(timeout=30)
+        reader.join(timeout=300)
         assert found == ["größe\n"]
         assert stat.S_ISFIFO(path.stat().st_mode)
         assert list(tmp_path.iterdir()) == [path]

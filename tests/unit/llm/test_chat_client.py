@@ -161,11 +161,12 @@ def test_no_more_requests_at_a_time_than_allowed(make_editor: MakeEditor) -> Non
 
 
 def test_a_server_that_is_away_stops_the_work(make_editor: MakeEditor) -> None:
-    with Stub() as stub:
-        pass
-    for count in (1, 50):
-        with pytest.raises(EndpointError, match="cannot be reached"):
-            make_editor(stub, retries=1).edit_segments(segments(count))
+    with socket.socket() as nobody:  # which listens, and keeps the port from others
+        nobody.bind(("127.0.0.1", 0))
+        away = SimpleNamespace(url="http://{}:{}/v1".format(*nobody.getsockname()))
+        for count in (1, 50):
+            with pytest.raises(EndpointError, match="cannot be reached"):
+                make_editor(away, retries=1).edit_segments(segments(count))
 
 
 def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> None:

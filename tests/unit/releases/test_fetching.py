@@ -155,7 +155,7 @@ def test_a_killed_fetch_leaves_no_model_and_the_next_one_cleans_up(world: World,
         assert process.stdout is not None
         assert process.stdout.readline() == "unpacked\n"
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(300)
     time.sleep(0.1)
     assert not model.is_here
     assert len(installed(world)) == 1, "what the killed one left"

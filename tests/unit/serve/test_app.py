@@ -33,7 +33,7 @@ def test_no_connection_outlives_the_service(with_tables: str, tmp_path: Path, mo
     app = create_app(config, engine := WordEngine(config))
     engine.store = app.state.service.store
     with TestClient(app):
-        assert looking.wait(30)
+        assert looking.wait(300)
     pool = app.state.service.store.database.engine.pool
     assert isinstance(pool, QueuePool)
     assert (pool.checkedin(), pool.checkedout()) == (0, 0)

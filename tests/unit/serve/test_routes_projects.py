@@ -273,7 +273,7 @@ def test_long_work_leaves_threads_for_what_is_short(client: TestClient, monkeypa
         time.sleep(0.5)
         short = pool.submit(client.get, "/v1/projects/default")
         try:
-            assert short.result(20).status_code == 200
+            assert short.result(50).status_code == 200
         finally:
             end.set()
         assert {one.result().content for one in exports} == {b"all"}

@@ -98,7 +98,7 @@ async def _answers(*parts: bytes, pause: float = 0.0, stops_after: int | None = 
     config.load()
     loop, state = asyncio.get_running_loop(), uvicorn.server.ServerState()
     server = await loop.create_server(lambda: _Connection(config, state, {}, loop), "127.0.0.1", 0)
-    async with server, asyncio.timeout(30):
+    async with server, asyncio.timeout(300):
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         try:
             for number, part in enumerate(parts, 1):
