@@ -21,7 +21,7 @@ class Person:
 
     def __init__(self, shared: Service, chromium: Any, name: str) -> None:
         self.service, self.name = shared, name
-        self.api = httpx.Client(base_url=shared.address, timeout=60)
+        self.api = httpx.Client(base_url=shared.address, timeout=300)
         self.sign_in(self.api)
         self.context = new_context(chromium, viewport=WIDE)
         self.watches: list[Watch] = []
@@ -86,7 +86,7 @@ def new_file(anna: Person, project: str) -> str:
     """Add a file to a project, wait for its proposals, and return its id."""
     content = example_xliff(((f"Row {row} .", f"Zeile {row} .") for row in range(4)), ("en", "de")).encode()
     file = anna.ask("POST", f"/v1/projects/{project}/files", files={"file": ("work.xlf", content)})["file"]["id"]
-    for _ in range(2400):
+    for _ in range(12_000):
         jobs = anna.ask("GET", f"/v1/projects/{project}/jobs")["jobs"]
         if all(job["state"] == "done" for job in jobs):
             return str(file)

@@ -43,13 +43,13 @@ class Service:
         self.process.wait()
 
     def get(self, path: str) -> Any:
-        return httpx.get(f"{self.address}{path}", timeout=60).json()
+        return httpx.get(f"{self.address}{path}", timeout=300).json()
 
     def post(self, path: str, **options: Any) -> Any:
-        return httpx.post(f"{self.address}{path}", timeout=60, **options).json()
+        return httpx.post(f"{self.address}{path}", timeout=300, **options).json()
 
     def put(self, path: str, **options: Any) -> Any:
-        return httpx.put(f"{self.address}{path}", timeout=60, **options).raise_for_status().json()
+        return httpx.put(f"{self.address}{path}", timeout=300, **options).raise_for_status().json()
 
 
 class Watch:
@@ -69,7 +69,7 @@ class Watch:
 def new_context(chromium: Any, **options: Any) -> Any:
     """Return a context of a browser whose pages wait long enough for a busy machine, and do not move."""
     context = chromium.new_context(reduced_motion="reduce", **options)  # half of a transition has half of a contrast
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(180_000)
     return context
 
 
@@ -88,7 +88,7 @@ def teach(service: Service, project: str) -> None:
 
 
 def wait_for_proposals(service: Service, file: str) -> None:
-    for _ in range(2400):
+    for _ in range(12_000):
         project = service.get(f"/v1/files/{file}")["project"]
         jobs = service.get(f"/v1/projects/{project}/jobs")["jobs"]
         if all(job["state"] == "done" for job in jobs if job["file"] == file):

@@ -245,7 +245,7 @@ def test_nothing_acknowledged_is_lost_when_a_process_is_killed(place: str) -> No
         time.sleep(rng.random() * 0.05)
         process.send_signal(signal.SIGKILL)
         printed += process.stdout.readlines()  # `communicate` would miss what `readline` has read ahead
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         for line in printed:
             if not line.endswith("\n"):
                 continue  # the kill cut it: not acknowledged (unbuffered output is written in pieces)

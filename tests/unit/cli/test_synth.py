@@ -288,7 +288,7 @@ def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: P
     assert not stdout
     assert "of 210,000 lines, kept in" in stderr
     assert "Traceback" not in stderr
-    assert not psutil.wait_procs(working, timeout=60)[1], "workers are left behind"
+    assert not psutil.wait_procs(working, timeout=300)[1], "workers are left behind"
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
     for side in ("src", "mt", "pe"):

@@ -234,7 +234,7 @@ def test_batches_ahead_are_the_same_and_made_before_they_are_asked_for() -> None
 
     coming = prefetch(items(), 2)
     assert next(coming) == 0
-    assert [made.get(timeout=60) for _ in range(3)] == [0, 1, 2]
+    assert [made.get(timeout=300) for _ in range(3)] == [0, 1, 2]
     assert list(coming) == [1, 2, 3, 4, 5]
 
 

@@ -350,7 +350,7 @@ def test_hostile_uploads_end_in_a_sentence(client: TestClient, name: str, conten
     assert response.status_code in (202, 422), response.text
     if response.status_code == 202:
         file = response.json()["file"]["id"]
-        for _ in range(2400):
+        for _ in range(12_000):
             found = client.get(f"/v1/files/{file}").json()
             if found["state"] != "importing":
                 break
