@@ -142,13 +142,13 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
 
 def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
     """Draw the cumulative TER of each system and, paler, its TER in each window, into an image file."""
-    from matplotlib.figure import Figure
-
     from postedit.core.files import atomic_write
     from postedit.explain.figure import drawing
 
     ends = [end for end, _ in found.windows(window)]
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         axes = figure.subplots()
         for number, system in enumerate(found.systems):

@@ -113,13 +113,13 @@ def check_picture(path: Path) -> None:
 
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
     """Draw lengths and, for triplets, a histogram of TER, the kinds of edits and the most frequent edits."""
-    from matplotlib.figure import Figure
-
     from postedit.explain.figure import drawing, missing_characters
 
     edits = statistics.edits
     frequent = [] if edits is None else edits.most_frequent(_EDITS)
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(12, 4) if edits is None else (12, 8.5), layout="constrained")
         figure.suptitle(title)
         if edits is None:

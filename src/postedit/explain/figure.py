@@ -51,8 +51,6 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     Raises:
         ValueError: if the evidence has no attention.
     """
-    from matplotlib.figure import Figure
-
     shown = attention_panels(words)
     if not shown:
         raise ValueError("the model shows no attention, so there is nothing to draw")
@@ -61,6 +59,8 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     height = _CELL * len(words.output)
     size = (sum(widths) + _LABELS + 0.4 * len(widths), height + _LABELS + 0.8)
     with drawing({"svg.fonttype": "none", "font.size": 9}):
+        from matplotlib.figure import Figure  # which may say that it looks for fonts
+
         figure = Figure(figsize=size, layout="constrained")
         figure.suptitle(_plain(title), x=0.01, ha="left", fontsize=10)
         axes = figure.subplots(1, len(widths), sharey=True, squeeze=False, width_ratios=widths)[0]
@@ -86,22 +86,29 @@ def drawing(options: Mapping[str, Any]) -> Iterator[None]:
     """
     from matplotlib import rc_context
 
-    log = logging.getLogger("matplotlib")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
+    with _quiet():
         settings: dict[Any, Any] = {"font.family": _installed(), "svg.hashsalt": "postedit", **options}
         with rc_context(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             yield
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
     finally:
         log.setLevel(level)
 
 
 def missing_characters(texts: Iterable[str]) -> set[str]:
     """Return the characters of texts that no installed font of `_FAMILIES` has; a PNG shows boxes for them."""
-    from matplotlib import font_manager
-    from matplotlib.ft2font import FT2Font
+    with _quiet():
+        from matplotlib import font_manager
+        from matplotlib.ft2font import FT2Font
 
     needed = set("".join(texts))
     for family in _installed():

@@ -1,6 +1,10 @@
+import os
 import re
 import struct
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -66,6 +70,26 @@ def test_installed_fonts_of_many_scripts_are_searched(script: str, monkeypatch: 
     svg = attention_figure(sentence().words, "1")["svg"].decode()
     assert f"'DejaVu Sans', 'Noto Sans {script}'" in svg
     assert "Comic" not in svg
+
+
+FIRST = """
+import threading
+class AtOnce(threading.Timer):
+    def start(self): self.function()
+threading.Timer = AtOnce  # matplotlib tells after five seconds that it still looks for fonts
+from postedit.explain.figure import attention_figure, missing_characters
+from tests.unit.explain.sentences import sentence
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", ["attention_figure(sentence().words, '1')", "missing_characters(['a'])"])
+def test_the_first_figure_says_nothing_of_a_search_for_fonts(work: str, tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "MPLCONFIGDIR": str(tmp_path)}
+    command = [sys.executable, "-c", FIRST + work]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert list(tmp_path.glob("fontlist*")), "it has looked for them"
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("text", ["猫が 寝て いる", "a 𓀀 b"])
