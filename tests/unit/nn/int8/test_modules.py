@@ -154,8 +154,10 @@ def test_paged_attention_agrees_with_pytorch(
 
 
 def stacks(norm: Norm, layers: int = 2, memories: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
-    """Return a stack whose parameters all differ, and its int8 form."""
-    stack = sized(64, 4, 96, norm).stack(layers, memories).requires_grad_(False).eval()
+    """Return a stack whose parameters all differ, whatever was drawn before, and its int8 form."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        stack = sized(64, 4, 96, norm).stack(layers, memories).requires_grad_(False).eval()
     for number, parameter in enumerate(stack.parameters()):
         is_weight = parameter.dim() == 2
         parameter += random(*parameter.shape, seed=number) * (0.02 if is_weight else 0.5)
