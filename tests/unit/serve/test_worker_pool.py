@@ -169,7 +169,8 @@ def test_too_much_is_refused_with_the_time_to_come_back(alone: RunningService, t
 
 @pytest.mark.slow
 def test_an_overload_refuses_what_waits_and_what_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(settings(tmp_path)) as service, ThreadPoolExecutor(2) as pool:
+    limits = {"queue_seconds": 300.0, "timeout_seconds": 300.0}  # a slow machine is no overload
+    with serving(settings(tmp_path, limits=limits)) as service, ThreadPoolExecutor(2) as pool:
         engine_pool = service.app.state.service.engine._pool
         assert service.edit("sleep 0.1").status_code == 200
         assert engine_pool.seconds_for("scripted", 10) == 0.0, "the first batch is not taken for the speed"
@@ -303,7 +304,8 @@ def test_no_request_is_lost_when_processes_are_killed_50_times(service: RunningS
 
 @pytest.mark.slow
 def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> None:
-    with serving(settings(tmp_path, processes=2)) as service, ThreadPoolExecutor(4) as pool:
+    config = settings(tmp_path, processes=2, limits={"timeout_seconds": 300.0})
+    with serving(config) as service, ThreadPoolExecutor(4) as pool:
         stop, prints = threading.Event(), set[str]()
 
         def ask() -> None:
