@@ -71,21 +71,24 @@ class Asker:
         raise AssertionError(found)
 
 
-def people(asker: Asker, file: str, seed: int, stop: threading.Event) -> list[Saved]:
-    """Decide on random segments until told to stop; return what was acknowledged."""
+def people(asker: Asker, file: str, seed: int, stop: threading.Event, least: int) -> list[Saved]:
+    """Decide on random segments until told to stop; return what was acknowledged.
+
+    On a slow machine, parts are killed faster than they are started: at least so many decisions are made all the same.
+    """
     rng, saved = random.Random(seed), []
-    while not stop.is_set():
+    while not stop.is_set() or len(saved) < least:
         state = rng.choice(["confirmed", "confirmed", "draft"])
         if (one := asker.save(file, rng.randint(1, len(PAIRS)), f"target {rng.random()}", state)) is not None:
             saved.append(one)
     return saved
 
 
-def programs(asker: Asker, stop: threading.Event) -> int:
-    """Ask for edits; return how many requests were answered, each with all its segments."""
+def programs(asker: Asker, stop: threading.Event, least: int) -> int:
+    """Ask for edits, as `people` decide; return how many requests were answered, each with all its segments."""
     body = {"segments": [{"src": src, "mt": mt} for src, mt in PAIRS[:8]], "project": "default"}
     answered = 0
-    while not stop.is_set():
+    while not stop.is_set() or answered < least:
         answer = asker.ask("POST", "/v1/edit", json=body)
         assert answer.status_code == 200, answer.text
         assert len(answer.json()["results"]) == 8
@@ -131,8 +134,8 @@ def break_replicas(server: PostgresqlServer, folder: Path, turns: int) -> None:
         file = made["file"]["id"]
         assert first.wait_for(made["job"]["id"])["state"] == "done"
         with ThreadPoolExecutor(4) as pool:
-            saving = [pool.submit(people, Asker(address), file, seed, stop) for seed in range(2)]
-            editing = pool.submit(programs, Asker(address), stop)
+            saving = [pool.submit(people, Asker(address), file, seed, stop, turns) for seed in range(2)]
+            editing = pool.submit(programs, Asker(address), stop, turns + 1)
             adding = pool.submit(uploads, Asker(address), stop)
             try:
                 kill_parts(services, server, turns)
