@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from postedit.core.edit_reasons import reasons_as_json
 from postedit.core.editor import PostEdit
 from postedit.evaluate.tokenisation import Tokenize
-from postedit.serve.api_types import PlainText
+from postedit.serve.api_types import Body, ListOf, PlainText
 
 Span = Annotated[
     list[int],
@@ -28,13 +28,7 @@ _PE: Final = "Drücken Sie den roten Knopf."
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class ApiModel(BaseModel):
-    """Base class of these requests; unknown fields are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class SegmentIn(ApiModel):
+class SegmentIn(Body):
     """A segment to edit."""
 
     src: Text = Field(description="source", examples=[_SRC])
@@ -52,10 +46,10 @@ class SegmentIn(ApiModel):
         return self.src, self.mt, self.prefix, *self.required
 
 
-class EditRequest(ApiModel):
+class EditRequest(Body):
     """Segments to edit."""
 
-    segments: list[SegmentIn] = Field(description="segments to edit, at most limits.segments of the settings")
+    segments: ListOf[SegmentIn] = Field(description="segments to edit, at most limits.segments of the settings")
     project: PlainText | None = Field(
         None, max_length=200, description="id of the project whose corrections, glossary and protection apply"
     )
@@ -154,7 +148,7 @@ class EditResponse(BaseModel):
     results: list[EditedOut]
 
 
-class DecisionOnEdit(ApiModel):
+class DecisionOnEdit(Body):
     """A post-editor's decision on a proposed edit."""
 
     start: int = Field(ge=0, description="first code point of mt that the edit replaces")
@@ -163,7 +157,7 @@ class DecisionOnEdit(ApiModel):
     accepted: bool
 
 
-class LearnRequest(ApiModel):
+class LearnRequest(Body):
     """A correction to learn from."""
 
     src: Text = Field(examples=[_SRC])
@@ -176,7 +170,7 @@ class LearnRequest(ApiModel):
     decisions: list[DecisionOnEdit] = Field([], max_length=1000)
 
 
-class UndoRequest(ApiModel):
+class UndoRequest(Body):
     """A correction to forget."""
 
     number: int = Field(ge=1, le=2**62, description="as POST /v1/learn gave it", examples=[1])
@@ -189,12 +183,12 @@ class NumberResponse(BaseModel):
     number: int
 
 
-class ScoreRequest(ApiModel):
+class ScoreRequest(Body):
     """Outputs to score against post-edits, line by line."""
 
-    hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
-    pe: list[Text] = Field(min_length=1, description="human post-edits", examples=[[_PE]])
-    mt: list[Text] | None = Field(None, description="machine translations, to be scored as well", examples=[[_MT]])
+    hyp: ListOf[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
+    pe: ListOf[Text] = Field(min_length=1, description="human post-edits", examples=[[_PE]])
+    mt: ListOf[Text] | None = Field(None, description="machine translations, to be scored as well", examples=[[_MT]])
     tokenize: Tokenize = Field(
         "none",
         description="none: words are separated by spaces; 13a: raw text; characters: text without spaces between words",

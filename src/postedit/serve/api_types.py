@@ -3,18 +3,26 @@
 import logging
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Iterator
-from typing import IO, Annotated, Final
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import IO, Annotated, Any, Final, TypeVar
 from urllib.parse import quote
 
 from fastapi import Path
 from fastapi.responses import StreamingResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from postedit.core.errors import DataError, OutputError
 from postedit.text.words import JOINERS
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ListOf = Annotated[list[T], Field(fail_fast=True)]
+"""A list of any length, of which only the first wrong entry is reported: a body may have millions."""
+
+_MOST_FIELDS: Final = 100
+"""Fields of an object in a body; each unknown one is reported, and a body may have hundreds of thousands."""
 
 _LARGEST: Final = 2**31 - 1  # of a database integer column
 _LARGEST_NUMBER: Final = 2**53 - 1  # that JavaScript represents exactly
@@ -143,6 +151,13 @@ class Body(BaseModel):
     """Base class of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_count(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and len(values) > _MOST_FIELDS:
+            raise ValueError(f"has {len(values):,} fields, of which {len(cls.model_fields)} are known; send only these")
+        return values
 
 
 def event_response(stream: AsyncIterator[str]) -> StreamingResponse:

@@ -19,6 +19,7 @@ from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
 from postedit.serve.accounts import Caller, CallerDep, caller_known, caller_with
 from postedit.serve.api_answers import answering
+from postedit.serve.api_types import ListOf
 from postedit.serve.backlog import token_count
 from postedit.serve.chat_messages import given_mt, read_task
 from postedit.serve.http_errors import HttpError, field_name
@@ -51,7 +52,7 @@ class ChatMessage(_Lenient):
     """A message of a chat."""
 
     role: str = Field(examples=["user"])
-    content: api.Text | list[ContentPart] | None = Field(
+    content: api.Text | ListOf[ContentPart] | None = Field(
         None,
         description="content; for the forms of the last user message, see the documentation of this API",
         examples=['{"source": "Press the red button.", "translation": "Drücken Sie die rote Knopf."}'],
@@ -88,10 +89,10 @@ _API_KEY: Final = Field(None, max_length=200, description="a key, if it is not i
 class TranslateRequest(_Lenient):
     """One or several sources, with their translations to correct."""
 
-    q: api.Text | list[api.Text] = Field(description="source", examples=["Press the red button."])
+    q: api.Text | ListOf[api.Text] = Field(description="source", examples=["Press the red button."])
     source: str = Field("auto", max_length=100, description="code of its language", examples=["en"])
     target: str = Field("", max_length=100, description="code of the language of the translation", examples=["de"])
-    translation: api.Text | list[api.Text] | None = Field(
+    translation: api.Text | ListOf[api.Text] | None = Field(
         None,
         description="translation to correct, one per text; optional for models with a first stage or of src alone",
         examples=["Drücken Sie die rote Knopf."],

@@ -101,6 +101,39 @@ def test_a_body_that_is_no_json_is_a_sentence(service: RunningService, body: byt
     assert answer.json()["error"]["message"] == message
 
 
+@pytest.mark.parametrize(
+    ("path", "given", "message"),
+    [
+        ("/v1/edit", {"segments": [0] * 20}, "segments.0: Input should be a valid dictionary"),
+        ("/v1/score", {"hyp": [0] * 20, "pe": ["a"]}, "hyp.0: Input should be a valid string"),
+        ("/translate", {"q": [0] * 20}, "q: Input should be a valid string; q.0: Input should be a valid string"),
+        (
+            "/v1/chat/completions",
+            {"model": "m", "messages": [{"role": "user", "content": [{}] * 20}]},
+            "messages.0.content: Input should be a valid string; messages.0.content.0.type: Field required",
+        ),
+        (
+            "/v1/edit",
+            {str(one): 0 for one in range(101)},
+            "body: has 101 fields, of which 8 are known; send only these",
+        ),
+        (
+            "/v1/edit",
+            {"segments": [{str(one): 0 for one in range(101)}]},
+            "segments.0: has 101 fields, of which 4 are known; send only these",
+        ),
+    ],
+    ids=["segments", "texts", "sources", "parts", "fields", "fields of a segment"],
+)
+def test_of_a_million_faults_of_a_body_a_few_are_gathered(
+    service: RunningService, path: str, given: dict[str, Any], message: str
+) -> None:
+    answer = service.client.post(path, json=given)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith(message)
+    assert answer.json()["error"]["message"].count(";") <= 1
+
+
 @pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}])
 def test_bodies_that_are_not_said_to_be_json_are_refused(service: RunningService, headers: dict[str, str]) -> None:
     answer = service.client.post("/v1/edit", content=b'{"segments": []}', headers=headers)
