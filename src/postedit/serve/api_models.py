@@ -253,7 +253,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         403: "The key or the person may not do this.",
         404: "Not found.",
         413: "Too large.",
-        415: "The body is not declared as JSON.",
+        415: "The body is not declared as JSON, or is compressed.",
         422: "The request is not valid; the message says why.",
         429: "The service is overloaded, or a limit is reached; Retry-After says when to try again.",
         502: "The server of a language model refuses what the service asks, until the administrator changes that.",

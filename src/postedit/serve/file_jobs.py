@@ -12,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.files.tmx import Tmx
 from postedit.files.units import Unit
@@ -33,6 +34,7 @@ _log = logging.getLogger(__name__)
 _UNITS_AT_ONCE: Final = 1000  # units per transaction
 _SEGMENTS_AT_ONCE: Final = 16  # segments per request to the model; between them, requests of people get their turn
 _POLL_SECONDS: Final = 1.0  # between checks for jobs that other processes added
+_FULL_SECONDS: Final = 15.0  # before work goes on after the disk was found full
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life, after which a job is taken over
 _UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service with its model, which may be starting
@@ -93,7 +95,7 @@ class FileJobs:
                     await self._run(job, reads=reads)
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
-                await asyncio.sleep(_POLL_SECONDS)
+                await asyncio.sleep(_FULL_SECONDS if isinstance(error, DiskFullError) else _POLL_SECONDS)
             except Exception as error:  # whatever the error, other jobs must not wait for ever
                 _log.error("a job was left; it is taken over: %s", _reason(error))
                 await asyncio.sleep(_POLL_SECONDS)
@@ -177,6 +179,11 @@ class FileJobs:
         finally:
             beats.cancel()
         error = None if work.cancelled() else work.exception()
+        if isinstance(
+            error, DiskFullError
+        ):  # small writes may succeed: taken over again and again, it would be given up
+            with suppress(LostJobError, OutputError):
+                await asyncio.to_thread(self._store.jobs.release, job)
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over once the database is back
             raise error
         if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError, UnknownNameError)):

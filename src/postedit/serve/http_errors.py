@@ -188,6 +188,8 @@ def _body_problem(error: HTTPException) -> str:
         return f"the body is not UTF-8, from byte {cause.start + 1} on"
     if isinstance(cause, RecursionError):
         return "the body is nested too deeply"
+    if isinstance(cause, UnicodeError):
+        return "the body is not in the encoding that it names; send it as UTF-8"
     if isinstance(cause, ValueError):  # Python refuses integers with thousands of digits
         return "the body has a number with too many digits"
     return str(error.detail)

@@ -226,6 +226,8 @@ class Gatekeeper:
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
         if self._auth_required and not has_key and _needs_sign_in(scope):  # refused before its body is read
             raise HttpError(401, "sign in, or send a key: Authorization: Bearer KEY", None, _CHALLENGE)
+        if (coding := headers.get("content-encoding", "").strip().lower()) not in ("", "identity"):
+            raise HttpError(415, f"the body is encoded as {coding[:20]!r} (Content-Encoding); send it as it is")
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             raise HttpError(413, _too_large(limit))

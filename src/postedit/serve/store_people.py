@@ -14,7 +14,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from postedit.core.errors import DataError
 from postedit.serve.schema import keys, members, projects, sessions, users
-from postedit.serve.store_base import Database, NotFoundError, Row, as_json, new_id, now, one_row, rows_of
+from postedit.serve.store_base import Database, NotFoundError, Row, as_json, insert_new, new_id, now, one_row, rows_of
 
 Role = Literal["reader", "translator", "manager"]
 Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
@@ -75,9 +75,8 @@ class People:
         user = new_id()
         values = {"id": user, "name": name, "password": _hashed(password), "created": now()}
         with self._db.write() as connection:
-            if connection.execute(sql.select(users.c.id).where(users.c.name == name)).first():
+            if not insert_new(connection, users, {**values, "admin": admin, "active": True}):
                 raise DataError(f"there is a user {name!r} already")
-            connection.execute(sql.insert(users).values(**values, admin=admin, active=True))
         return user
 
     def set_admin(self, name: str, password: str) -> str:

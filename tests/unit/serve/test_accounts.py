@@ -631,6 +631,20 @@ def test_blanks_around_a_name_are_left_out(team: Team) -> None:
     )
 
 
+def test_of_two_users_with_one_name_at_the_same_moment_one_is_refused(store: Store, place: str) -> None:
+    other, made = Store(place), list[str]()
+
+    def meanwhile(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO serve_users") and not made:
+            made.append(other.people.create_user("anna", PASSWORD))
+
+    event.listen(store.database.engine, "before_cursor_execute", meanwhile)
+    with pytest.raises(DataError, match="there is a user 'anna' already"):
+        store.people.create_user("anna", PASSWORD)
+    assert [one["id"] for one in other.people.users()] == made
+    other.close()
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\u200d\u200c", "\u2800", "\u3164 \u115f", "\ufe0f"])
 def test_a_name_has_something_that_people_see(tmp_path: Path, blank: str) -> None:
     with pytest.raises(ValidationError, match="is blank"):

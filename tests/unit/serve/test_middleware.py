@@ -68,6 +68,16 @@ def test_whatever_is_read_may_be_asked_for_its_head_alone(service: RunningServic
     assert head.headers["Content-Length"] == whole.headers["Content-Length"]
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "aws-chunked, gzip"])
+def test_bodies_that_are_compressed_are_refused_as_such(service: RunningService, coding: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+    answer = service.client.post("/v1/edit", content=b"\x1f\x8b", headers=headers)
+    assert answer.status_code == 415
+    assert f"the body is encoded as '{coding}' (Content-Encoding)" in answer.json()["error"]["message"]
+    plain = {"Content-Type": "application/json", "Content-Encoding": "identity"}
+    assert service.client.post("/v1/edit", content=b'{"segments": []}', headers=plain).status_code == 200
+
+
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a\tb", "<script>"])
 def test_ids_that_are_not_sane_are_replaced(service: RunningService, given: str) -> None:
     assert len(service.client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]) == 32

@@ -73,6 +73,14 @@ def test_who_sends_text_in_place_of_a_file_is_told_so(client: TestClient, path: 
         assert refused.json()["error"]["message"] == message
 
 
+def test_a_form_in_an_encoding_that_nobody_can_read_is_a_sentence(client: TestClient) -> None:
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.po"\r\n\r\n\r\n--x--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=x; charset=undefined"}
+    answer = client.post("/v1/projects/default/files", content=form, headers=headers)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == "the body is not in the encoding that it names; send it as UTF-8"
+
+
 def test_nothing_confirmed_leaves_every_byte(client: TestClient) -> None:
     content = xliff(*PAIRS)
     file = upload(client, content)

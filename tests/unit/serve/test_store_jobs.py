@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
-from postedit.adapt.database import explained
+from postedit.adapt.database import DiskFullError, explained
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import file_jobs, store_decisions, store_projects
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError, EndpointUnavailableError
@@ -450,6 +450,26 @@ def test_only_an_absent_database_lets_a_job_wait(
     assert store.jobs.get(waiting)["state"] == "running"
     fail(IntegrityError)
     assert store.jobs.get(waiting)["state"] == "failed"
+
+
+def test_a_job_waits_for_room_on_the_disk_however_long_that_takes(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise DiskFullError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.files), "row", refuse)
+        for _ in range(2 * file_jobs._MOST_INTERRUPTIONS):
+            job = jobs_of._next(["import"])
+            assert job is not None
+            assert not job.interruptions
+            with pytest.raises(DiskFullError):
+                asyncio.run(jobs_of._run(job))
+    job = jobs_of._next(["import"])
+    assert job is not None
+    asyncio.run(jobs_of._run(job))
+    assert store.jobs.get(waiting)["state"] == "done"
 
 
 @pytest.mark.parametrize(
