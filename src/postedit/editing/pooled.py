@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Final
 
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.chained_editors import common_pair
@@ -109,7 +109,7 @@ class Pooled(SavedEditor):
         details = [evidence if proposer.abilities.reasons else None for proposer in self.proposers]
         proposed = zip(
             *(
-                proposer.edit_segments(segments, share, evidence=detail)
+                edited(proposer, segments, share, detail)
                 for proposer, detail in zip(self.proposers, details, strict=True)
             ),
             strict=True,

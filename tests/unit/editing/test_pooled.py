@@ -237,6 +237,17 @@ def test_segments_that_cannot_be_edited_are_refused() -> None:
     assert not editor.abilities.constraints
 
 
+def test_a_proposer_that_loses_a_segment_is_named() -> None:
+    class Forgetful(Listed):
+        def edit_segments(
+            self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+        ) -> list[PostEdit]:
+            return super().edit_segments(segments, search)[1:]
+
+    with pytest.raises(DataError, match=r"Forgetful.edit_segments returned 1 correction, not 2"):
+        pooled(Listed(FIRST), Forgetful(SECOND)).edit(["x", "y"], [MT, MT])
+
+
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
