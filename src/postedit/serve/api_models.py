@@ -167,7 +167,7 @@ class LearnRequest(Body):
     author: str = Field("", max_length=200, description="author of the correction; the caller if not given")
     file: str = Field("", max_length=1000, description="file of the segment")
     unit: str = Field("", max_length=1000, description="name of the segment in the file")
-    decisions: list[DecisionOnEdit] = Field([], max_length=1000)
+    decisions: ListOf[DecisionOnEdit] = Field([], max_length=1000)
 
 
 class UndoRequest(Body):

@@ -12,7 +12,7 @@ from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
-from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
+from postedit.serve.api_types import Body, Id, ListOf, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
 from postedit.serve.service import at_length, unless_gone
@@ -51,7 +51,7 @@ class SavedSegment(Body):
     """A decision on a segment, to be saved."""
 
     target: PlainText = Field(max_length=_LONGEST)
-    codes: list[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
+    codes: ListOf[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
     state: DecidedState = Field(
         description="seen: looked at; open: the target is taken back, so that the segment has its proposal again"
     )
@@ -61,7 +61,7 @@ class SavedSegment(Body):
         max_length=64,
         description="chosen by the client, such as a UUID; an id used before for the same segment changes nothing",
     )
-    decisions: list[EditDecision] = Field([], max_length=10_000)
+    decisions: ListOf[EditDecision] = Field([], max_length=10_000)
     proposal: PlainText | None = Field(None, description="text of the proposal that was decided on")
     seconds: float | None = Field(None, ge=0, le=86_400, description="working time, if the person agreed to the timer")
 

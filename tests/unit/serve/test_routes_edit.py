@@ -118,12 +118,17 @@ def test_a_body_that_is_no_json_is_a_sentence(service: RunningService, body: byt
             "body: has 101 fields, of which 8 are known; send only these",
         ),
         (
+            "/v1/learn",
+            {"src": "a", "mt": "a", "pe": "a", "decisions": [{"start": 0, "end": 0, "text": "a"}] * 20},
+            "decisions.0.accepted: Field required",
+        ),
+        (
             "/v1/edit",
             {"segments": [{str(one): 0 for one in range(101)}]},
             "segments.0: has 101 fields, of which 4 are known; send only these",
         ),
     ],
-    ids=["segments", "texts", "sources", "parts", "fields", "fields of a segment"],
+    ids=["segments", "texts", "sources", "parts", "fields", "decisions", "fields of a segment"],
 )
 def test_of_a_million_faults_of_a_body_a_few_are_gathered(
     service: RunningService, path: str, given: dict[str, Any], message: str
