@@ -126,7 +126,7 @@ class FileJobs:
             for one, beats in running.items()
         }
         for one, (beats, since) in seen.items():
-            if moment - since <= _DEAD_SECONDS:
+            if moment - since <= _DEAD_SECONDS or one in self._own:  # a database that is busy delays signs of life
                 continue
             models = self._models if reads or moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
             if (taken := self._taken_over(one, beats, kinds, models)) is not None:

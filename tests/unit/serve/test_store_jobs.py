@@ -127,6 +127,15 @@ def _end(store: Store, job: ClaimedJob) -> None:
         store.jobs.advance(change, job, state="done")
 
 
+def test_a_database_that_is_busy_for_long_costs_no_job_its_process(
+    jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert jobs_of._next(["import"]) is not None
+    clock = itertools.count(step=2 * file_jobs._DEAD_SECONDS)
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert [jobs_of._next(["import"]) for _ in range(3)] == [None] * 3
+
+
 def test_a_cancelled_job_is_lost(store: Store, waiting: str) -> None:
     job = store.jobs.claim()
     assert job is not None
