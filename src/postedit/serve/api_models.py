@@ -78,7 +78,7 @@ class EditOut(BaseModel):
     pe_span: Span
     before: str = Field(description="text of mt at this place", examples=["die rote"])
     after: str = Field(description="text of the correction at this place", examples=["den roten"])
-    confidence: float = Field(description="probability", examples=[0.93])
+    confidence: float | None = Field(description="probability; null if the editor gives none", examples=[0.93])
     reasons: list[dict[str, Any]] = Field(
         description="reasons, if requested: past corrections, training examples, or words of the source"
     )
@@ -103,7 +103,7 @@ class EditedOut(BaseModel):
     )
     changed: bool
     score: float = Field(description="natural-log probability of the output; 0 if the model has none")
-    confidence: float | None = Field(description="lowest confidence of the edits; null if there are none")
+    confidence: float | None = Field(description="lowest confidence of the edits; null if none is known")
     edits: list[EditOut]
     skipped: str | None = Field(description="why the segment was not edited, if it was not")
     reverted: int = Field(description="edits that were taken back by a gate, or to protect text")
@@ -125,7 +125,7 @@ def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
             "confidence": confidence,
             "reasons": reasons_as_json(edit.reasons),
         }
-        for edit, confidence in zip(result.edits, result.confidences, strict=True)
+        for edit, confidence in zip(result.edits, result.confidences or [None] * len(result.edits), strict=True)
     ]
     return {
         "text": result.text,

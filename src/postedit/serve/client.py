@@ -62,9 +62,9 @@ class ServedEdit:
         text: the corrected translation; mt itself if nothing changed.
         changed: whether it differs from mt.
         score: natural-log probability of the output; 0 if the model has none.
-        confidence: the lowest confidence of the edits; None if there are none.
+        confidence: the lowest confidence of the edits; None if none is known.
         edits: the changes, with spans in code points.
-        confidences: the confidence of each edit.
+        confidences: the confidence of each edit; empty if the editor gives none.
         reasons: the reasons of each edit; models may leave them empty unless `evidence` was set.
         skipped: why the segment was not edited, if it was not.
         reverted: number of edits that were taken back, by a gate or to protect text.
@@ -317,7 +317,7 @@ def _served(values: Mapping[str, Any], model: str, fingerprint: str) -> ServedEd
         values["score"],
         values["confidence"],
         tuple(Edit(one["op"], tuple(one["mt_span"]), tuple(one["pe_span"])) for one in edits),
-        tuple(one["confidence"] for one in edits),
+        tuple(one["confidence"] for one in edits if one["confidence"] is not None),
         tuple(one["reasons"] for one in edits),
         values["skipped"],
         values["reverted"],

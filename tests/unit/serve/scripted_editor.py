@@ -19,8 +19,8 @@ from postedit.serve.model_work import EditKind, ProcessSpec
 class ScriptedEditor(Editor):
     """Writes mt in capitals, after it has done what mt asks for.
 
-    That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ... If the variable
-    SCRIPTED_TRANSLATES is set, it takes the source for mt where there is none.
+    That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ... Its edits have confidences unless
+    mt is `unsure`. If the variable SCRIPTED_TRANSLATES is set, it takes the source for mt where there is none.
     """
 
     abilities = Abilities(needs_mt="SCRIPTED_TRANSLATES" not in os.environ, languages=("en", "de"))
@@ -66,6 +66,8 @@ def _capitals(mt: str, together: int) -> PostEdit:
     if text == mt:
         return PostEdit(mt, False)
     edit = Edit("replace", (0, len(mt)), (0, len(text)))
+    if mt == "unsure":
+        return PostEdit(text, True, edits=(edit,))
     return PostEdit(
         text, True, -float(together), edits=(edit,), token_scores=(-1.0,), token_spans=((0, 1),), confidences=(0.9,)
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scripted import RunningService, serving, settings
 
+from postedit.serve.client import Client
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.settings import parse_settings
 from postedit.shipped import EXAMPLES
@@ -37,6 +38,15 @@ def test_an_edit_has_texts_spans_and_confidence(service: RunningService) -> None
     assert second["text"] == "ALREADY"
     assert not second["changed"]
     assert second["confidence"] is None
+
+
+def test_edits_of_an_editor_that_gives_no_confidence_have_none(service: RunningService) -> None:
+    (found,) = service.edit("unsure").json()["results"]
+    assert (found["text"], found["confidence"]) == ("UNSURE", None)
+    assert [one["confidence"] for one in found["edits"]] == [None]
+    with Client(service.address) as client:
+        (same,) = client.edit(["a source"], ["unsure"])
+    assert (same.text, len(same.edits), same.confidences) == ("UNSURE", 1, ())
 
 
 def test_edits_below_min_confidence_are_taken_back(service: RunningService) -> None:
