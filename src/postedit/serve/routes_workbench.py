@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +37,7 @@ HEADERS: Final = {
 _STYLES: Final = ("style/page.css", "style/workbench.css", "style/editor.css")
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 _LEAST_COMPRESSED: Final = 500  # bytes; below, compression saves nothing
+_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", re.IGNORECASE)  # a weight of 0 refuses it
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,10 +62,11 @@ class StaticFile:
     def response(self, request: Request, cache_control: str) -> Response:
         """Return the response to a request: the file, or 304 if the browser has it already."""
         headers = {**HEADERS, "Cache-Control": cache_control, "ETag": self.etag, "Vary": "Accept-Encoding"}
-        if self.etag in request.headers.get("if-none-match", ""):
+        known = request.headers.get("if-none-match", "")
+        if self.etag in known or known.strip() == "*":
             return Response(status_code=304, headers=headers)
         content = self.content
-        if len(content) >= _LEAST_COMPRESSED and "gzip" in request.headers.get("accept-encoding", ""):
+        if len(content) >= _LEAST_COMPRESSED and _GZIP.search(request.headers.get("accept-encoding", "")):
             content = self.compressed
             headers["Content-Encoding"] = "gzip"
         return Response(content, headers=headers, media_type=self.media_type)

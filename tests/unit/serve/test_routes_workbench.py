@@ -55,6 +55,27 @@ def test_files_are_compressed_and_known_again(client: TestClient, name: str) -> 
     assert gzip.decompress(raw.compressed) == plain.content
 
 
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("br, GZIP;q=0.5", "gzip"),
+        ("gzip;q=0.001", "gzip"),
+        ("gzip;q=0", None),
+        ("br, gzip; q=0.000, *", None),
+        ("identity", None),
+    ],
+)
+def test_files_are_compressed_for_those_who_accept_it(client: TestClient, accepted: str, encoding: str | None) -> None:
+    answer = client.get("/", headers={"Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == encoding
+
+
+def test_whatever_version_a_client_has_is_known_again(client: TestClient) -> None:
+    assert client.get("/", headers={"If-None-Match": "*"}).status_code == 304
+    assert client.get("/", headers={"If-None-Match": '"other"'}).status_code == 200
+
+
 def test_only_addresses_with_the_version_are_kept_for_ever(client: TestClient) -> None:
     assert client.get("/").headers["cache-control"] == "no-cache"
     name = assets()[0]
