@@ -65,17 +65,19 @@ def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:
     names = marked.code_names()
     taken = {known[name] for name in names if name in known}
     found: dict[int, str] = {}
+    used: set[str] = set()
     number = 0
     for index, name in enumerate(names):
         if index in found:
             continue
         label = known.get(name)
-        if label is None or label in found.values():
+        if label is None or label in used:
             number += 1
             while str(number) in taken:
                 number += 1
             label = str(number)
             taken.add(label)
+        used.add(label)
         found[index] = label
         if index in partners:
             found[partners[index]] = label

@@ -1,0 +1,35 @@
+"""Inline codes of segments as the API gives them."""
+
+import pytest
+
+from postedit.files.marked_text import Code, MarkedText
+from postedit.serve import segment_codes
+from postedit.serve.segment_codes import code_ids
+
+
+def marked(keys: list[str]) -> MarkedText:
+    """Return a text that consists of codes with some keys."""
+    return MarkedText("", {}, tuple((0, Code(f"<x id='{key}'/>", "alone", "", key)) for key in keys))
+
+
+def test_codes_have_the_ids_of_the_same_codes_in_another_text() -> None:
+    source = marked(["a", "b", "c"])
+    assert code_ids(source) == ["1", "2", "3"]
+    assert code_ids(marked(["c", "d", "a", "c"]), source) == ["3", "2", "1", "4"]
+
+
+def test_ids_of_many_codes_are_not_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    class Counted(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    monkeypatch.setattr(segment_codes, "str", Counted, raising=False)
+    many = marked([f"key {number}" for number in range(300)])
+    assert code_ids(many, many) == [str(number) for number in range(1, 301)]
+    assert compared < 10 * 300
