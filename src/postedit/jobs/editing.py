@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from postedit.core.arguments import python_value
 from postedit.core.editor import EVENTS, Editor, PostEdit, events_of
 from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.processes import WorkerError
@@ -113,7 +114,7 @@ def edit_window(editor: Editor, search: SearchConfig | None, form: OutputFormat,
     for row, result in enumerate(results):
         for event in _events(window, row, result):
             tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
-    lines = [one.text if form == "text" else json.dumps(_record(one), ensure_ascii=False) for one in results]
+    lines = [one.text if form == "text" else _json(one) for one in results]
     return Edited(lines, tally)
 
 
@@ -275,6 +276,18 @@ def edit_records(result: PostEdit) -> list[dict[str, Any]]:
         {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
         for edit, confidence in zip(result.edits, result.confidences or repeat(None))
     ]
+
+
+def _json(result: PostEdit) -> str:
+    return json.dumps(_record(result), ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy or PyTorch, which editors of the user's own may give, as one of Python."""
+    found = python_value(value)
+    if found is value:
+        raise DataError(f"the editor returned {value!r:.80} where a number is expected")
+    return found
 
 
 def _record(result: PostEdit) -> dict[str, Any]:

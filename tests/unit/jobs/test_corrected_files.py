@@ -1,10 +1,13 @@
 """`edit_file`: translation files from Python, as the command edits them."""
 
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -92,6 +95,40 @@ def test_the_copy_is_that_of_the_command(path: Path, tiny_folders: Path) -> None
     assert copies[1].read_bytes() == copies[0].read_bytes()
     assert summary.changed
     assert all(line in done.stderr for line in summary.lines())
+
+
+class Changed(Replacing):
+    """Changes the corrections by a function."""
+
+    def __init__(self, change: Callable[[PostEdit], PostEdit]) -> None:
+        self.change = change
+
+    def edit_segments(self, segments: Any, search: Any = None, *, evidence: Any = None) -> list[PostEdit]:
+        return [self.change(one) for one in super().edit_segments(segments)]
+
+
+def test_numbers_of_numpy_are_as_those_of_python(path: Path) -> None:
+    def with_numpy(one: PostEdit) -> PostEdit:
+        edits = tuple(replace(edit, mt_span=(*np.array(edit.mt_span),)) for edit in one.edits)
+        values: dict[str, Any] = {"changed": np.bool_(one.changed), "score": np.float32(-1)}
+        return replace(one, edits=edits, confidences=tuple(np.full(len(edits), 0.5, np.float32)), **values)
+
+    copies = [path.with_name(name) for name in ("b.xlf", "c.xlf")]
+    for editor, copy in zip((Replacing(), Changed(with_numpy)), copies, strict=True):
+        assert edit_file(editor, path, copy).changed == 2
+    assert copies[0].read_bytes() == copies[1].read_bytes()
+    wrong: Any = {"a"}
+    with pytest.raises(DataError, match=r"the editor returned \{'a'\} where a number is expected"):
+        edit_file(Changed(lambda one: replace(one, score=wrong)), path, copies[0])
+
+
+@pytest.mark.parametrize("at", [(0, 1), (900, 900)])
+def test_edits_that_do_not_lead_to_the_text_are_told(path: Path, at: tuple[int, int]) -> None:
+    editor = Changed(lambda one: replace(one, edits=tuple(replace(edit, mt_span=at) for edit in one.edits)))
+    with pytest.raises(
+        DataError, match="edits that do not make 'das Heim' of 'das Haus'; find them by `edits_between`"
+    ):
+        edit_file(editor, path, path.with_name("b.xlf"))
 
 
 def test_a_copy_in_a_folder_has_the_name_of_the_file(path: Path) -> None:
