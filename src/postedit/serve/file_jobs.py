@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 _UNITS_AT_ONCE: Final = 1000  # units per transaction
 _SEGMENTS_AT_ONCE: Final = 16  # segments per request to the model; between them, requests of people get their turn
 _POLL_SECONDS: Final = 1.0  # between checks for jobs that other processes added
+_TOLD_SECONDS: Final = 60.0  # between two lines of the log about one fault of the database
 _FULL_SECONDS: Final = 15.0  # before work goes on after the disk was found full
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life, after which a job is taken over
@@ -63,6 +64,7 @@ class FileJobs:
         self._own: set[str] = set()  # jobs that this process works on
         self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models not here, and since when
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
+        self._told = -math.inf  # when the log last said that jobs wait for the database
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -94,11 +96,18 @@ class FileJobs:
                 else:
                     await self._run(job, reads=reads)
             except OutputError as error:
-                _log.warning("jobs wait for the database: %s", error)
+                self._tell(error)
                 await asyncio.sleep(_FULL_SECONDS if isinstance(error, DiskFullError) else _POLL_SECONDS)
             except Exception as error:  # whatever the error, other jobs must not wait for ever
                 _log.error("a job was left; it is taken over: %s", _reason(error))
                 await asyncio.sleep(_POLL_SECONDS)
+
+    def _tell(self, error: OutputError) -> None:
+        """Log that jobs wait for the database, from time to time: all workers meet the error, again and again."""
+        moment = time.monotonic()
+        if moment - self._told >= _TOLD_SECONDS:
+            self._told = moment
+            _log.warning("jobs wait for the database: %s", error)
 
     async def _sleep(self) -> None:
         # Not `wait_for`: before Python 3.12, it swallows a cancellation that arrives together with the event.

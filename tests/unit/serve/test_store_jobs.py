@@ -610,6 +610,25 @@ def test_work_goes_on_after_any_exception(
     asyncio.run(work())
 
 
+def test_the_log_is_not_filled_while_the_database_is_away(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.0)
+    moments = iter([0.0, 1.0, 59.0, 60.0, 61.0])
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    claims = iter([OutputError(f"no answer {number}") for number in range(5)])
+
+    def claim(*_: Any, **__: Any) -> None:
+        error = next(claims, None)
+        raise error or asyncio.CancelledError
+
+    monkeypatch.setattr(store.jobs, "claim", claim)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(jobs_of._work(JOB_KINDS))
+    told = [one.getMessage() for one in caplog.records if "wait for the database" in one.getMessage()]
+    assert told == [f"jobs wait for the database: no answer {number}" for number in (0, 3)]
+
+
 @pytest.mark.slow
 def test_files_are_read_and_proposals_renewed_while_people_never_pause(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
