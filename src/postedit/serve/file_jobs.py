@@ -188,9 +188,7 @@ class FileJobs:
         finally:
             beats.cancel()
         error = None if work.cancelled() else work.exception()
-        if isinstance(
-            error, DiskFullError
-        ):  # small writes may succeed: taken over again and again, it would be given up
+        if isinstance(error, DiskFullError):  # small writes may succeed, and a job taken over too often is given up
             with suppress(LostJobError, OutputError):
                 await asyncio.to_thread(self._store.jobs.release, job)
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over once the database is back
