@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, tried, vocabularies
@@ -252,6 +252,7 @@ def test_law_9_guided_hypotheses_have_forced_score_and_price(model: Seq2Seq, see
 
 @tried(3)
 @given(seed=seeds, kind=st.sampled_from([name for name in KINDS if name not in ("required", "all")]))
+@example(seed=7113, kind="max edits")  # the best token cannot be followed by an end within the limit
 def test_a_guided_beam_of_one_equals_guided_greedy_search(model: Seq2Seq, seed: int, kind: str) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)

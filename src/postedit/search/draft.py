@@ -273,7 +273,7 @@ class _Live:
             distribution = output.distribution.at(real & (number >= part.start) & (number < part.stop))
             few = None if shortlist is None else shortlist.take(part)
             scores = (distribution.log_probs() if few is None else distribution.among(few)).squeeze(1)
-            best = Rules(limits[part], (), NO_GUIDANCE).best(scores, written[part], 1)
+            best = Rules(limits[part], (), NO_GUIDANCE).best_one(scores, written[part])
             columns = wanted[part] if few is None else few.columns(wanted[part])
             gained = scores.gather(1, columns).squeeze(1).tolist()
             found += _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]), gained)
@@ -296,7 +296,7 @@ class _Live:
         columns = []
         for i in range(tokens.size(1)):
             rules = rules.advance(tokens[:, i]) if i else rules
-            columns.append(_listed(rules.best(output.log_probs[:, i], written + i, 1)))
+            columns.append(_listed(rules.best_one(output.log_probs[:, i], written + i)))
         return [list(row) for row in zip(*columns, strict=True)]
 
     def after(self, state: State, written: Sequence[Sequence[int]]) -> Self | None:

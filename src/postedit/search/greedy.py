@@ -22,7 +22,7 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO
     """
     with torch.inference_mode():
         rules = Rules.of(model, batch, limits, guidance)
-        return write(model, model.encode(batch), rules, lambda now, log_probs, written: now.best(log_probs, written, 1))
+        return write(model, model.encode(batch), rules, Rules.best_one)
 
 
 @dataclass(frozen=True, slots=True)

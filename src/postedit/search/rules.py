@@ -94,6 +94,15 @@ class Rules:
             tokens = torch.where(ending.unsqueeze(1), last, tokens)
         return NextTokens(tokens, values, log_probs.gather(1, tokens), ending)
 
+    def best_one(self, log_probs: Tensor, written: Tensor | int) -> NextTokens:
+        """Return the best next token of each row (C = 1); if it is too far, the second best, as in a beam of one."""
+        if not self.guidance.constraints:
+            return self.best(log_probs, written, 1)
+        found = self.best(log_probs, written, 2)
+        column = found.ranked.argmax(1, keepdim=True)
+        tokens, ranked, gained = (part.gather(1, column) for part in (found.tokens, found.ranked, found.gained))
+        return NextTokens(tokens, ranked, gained, found.ending)
+
     def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> NextTokens:
         """Return one next token for each row, drawn at random from the `top_k` best allowed ones (0: from all of them).
 
