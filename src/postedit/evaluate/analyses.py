@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.counts import KINDS, Counts
 from postedit.evaluate.metrics import (
@@ -53,7 +54,7 @@ def overview(scores: Sequence[SystemScores]) -> Table:
         rows.append(TableRow((row.name,), (row.ter, row.bleu, row.chrf, *changed)))
     what = f"; {', '.join(counts)} count sentences against mt" if counts else ""
     measures = (*columns(["TER", "BLEU", "chrF"], 2), *columns(counts))
-    return Table("scores", ("system",), measures, tuple(rows), f"{scores[0].lines:,} sentences{what}")
+    return Table("scores", ("system",), measures, tuple(rows), f"{counted(scores[0].lines, 'sentence')}{what}")
 
 
 def signatures(scores: Sequence[SystemScores]) -> Table:
@@ -235,8 +236,8 @@ def summaries(
         TableRow((name,), (*one.rouge, *one.novel, one.novel_sentences, *one.repeated, one.repeated_sentences))
         for name, one in {**found, _REFERENCE: summary_scores(test.pe, source, test.pe, **options)}.items()
     ]
-    counted = [*(f"{order}-grams" for order in ORDERS), "sentences"]
-    names = columns(ROUGE, 2) + columns([f"{what} {one}, %" for what in ("novel", "repeated") for one in counted], 1)
+    counts = [*(f"{order}-grams" for order in ORDERS), "sentences"]
+    names = columns(ROUGE, 2) + columns([f"{what} {one}, %" for what in ("novel", "repeated") for one in counts], 1)
     note = (
         "ROUGE: F1 against the reference. Novel: not in the source. Repeated: earlier in the same output. "
         f"ROUGE: {rouge_signature(stem=stem)}"

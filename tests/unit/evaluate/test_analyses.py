@@ -23,6 +23,11 @@ def of(table: Table, *labels: str) -> dict[str, float | None]:
     return dict(zip((column.name for column in table.columns), row.values, strict=True))
 
 
+def test_a_single_sentence_is_told_as_one() -> None:
+    (system,) = evaluate_systems(TestSet(["a b"], ["a c"]), {"x": ["a b"]})[1:]
+    assert analyses.overview([system.scores]).note.startswith("1 sentence; ")
+
+
 def test_faithfulness(test_set: TestSet) -> None:
     systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     assert [system.name for system in systems] == [UNEDITED_MT, "good", "bad"]
