@@ -61,7 +61,7 @@ def test_text_without_spaces(run: Any, files: Path) -> None:
     for name, text in texts.items():
         (files / name).write_text(f"{text}\n" * 10)
     score = ("score", files / "good", "--pe", files / "pe", "--mt", files / "mt")
-    assert "score --tokenize characters" in run(*score).stderr
+    assert "give --tokenize characters" in run(*score).stderr
     result = run(*score, "--tokenize", "characters")
     assert "warning" not in result.stderr
     assert "version:2.6.0, of characters" in result.stdout
