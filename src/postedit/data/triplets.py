@@ -339,9 +339,12 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
 
 
 def _reads_like_headings(first: Triplet) -> bool:
-    """Return whether the first triplet of a table seems to be names of columns."""
-    texts = [text.strip().lower() for text in (first.src, first.mt, first.pe) if text]
-    return first.line == 1 and bool(texts) and _HEADINGS.issuperset(texts)
+    """Return whether the first triplet of a table seems to be names of columns, of which not all are the same.
+
+    "Original" may be a text of a program that stays as it is.
+    """
+    texts = {text.strip().lower() for text in (first.src, first.mt, first.pe) if text}
+    return first.line == 1 and len(texts) > 1 and texts <= _HEADINGS
 
 
 def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataReport | None = None) -> Iterator[Triplet]:

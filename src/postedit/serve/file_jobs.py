@@ -103,7 +103,7 @@ class FileJobs:
                 await asyncio.sleep(_POLL_SECONDS)
 
     def _tell(self, error: OutputError) -> None:
-        """Log that jobs wait for the database, from time to time: all workers meet the error, again and again."""
+        """Log that jobs wait for the database, from time to time: workers and jobs meet the error again and again."""
         moment = time.monotonic()
         if moment - self._told >= _TOLD_SECONDS:
             self._told = moment
@@ -208,7 +208,7 @@ class FileJobs:
                 work.cancel()
                 return
             except OutputError as error:
-                _log.warning("job %s: %s", job.id, error)
+                self._tell(error)
 
     async def _do(self, job: ClaimedJob, reads: bool) -> None:
         file, again = await asyncio.to_thread(self._store.files.row, job.file), False

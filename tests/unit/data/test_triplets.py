@@ -73,7 +73,9 @@ def test_names_of_columns_in_any_case(tmp_path: Path) -> None:
     [
         ("Source\tMT\tPost-edit", True),
         ("source text\tMachine translation\tReference", True),
+        ("Source\tTarget\tTarget", True),
         ("Source\tQuelle\tQuelle", False),
+        ("Original\tOriginal\toriginal", False),
         ("\t\t", False),
     ],
 )

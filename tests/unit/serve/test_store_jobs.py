@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sql
@@ -627,6 +628,25 @@ def test_the_log_is_not_filled_while_the_database_is_away(
         asyncio.run(jobs_of._work(JOB_KINDS))
     told = [one.getMessage() for one in caplog.records if "wait for the database" in one.getMessage()]
     assert told == [f"jobs wait for the database: no answer {number}" for number in (0, 3)]
+
+
+def test_the_log_is_not_filled_while_signs_of_life_fail(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = store.jobs.claim()
+    assert job is not None
+    monkeypatch.setattr(file_jobs, "_BEAT_SECONDS", 0.0)
+    moments = iter([0.0, 2.0, 60.0, 62.0])
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    errors = iter([*(OutputError(f"no answer {number}") for number in range(4)), LostJobError("lost")])
+    monkeypatch.setattr(store.jobs, "beat", Mock(side_effect=errors))
+
+    async def work() -> None:
+        await jobs_of._beat(job, asyncio.create_task(asyncio.sleep(300)))
+
+    asyncio.run(work())
+    told = [one.getMessage() for one in caplog.records]
+    assert told == [f"jobs wait for the database: no answer {number}" for number in (0, 2)]
 
 
 @pytest.mark.slow
