@@ -227,5 +227,5 @@ def _tune_phrases(
     from postedit.jobs.phrase_training import retune
 
     err = console(stderr=True)
-    print_scores(retune(model, DevTexts.read(*texts), out, config, tokenize, err), console())
+    print_scores(retune(model, DevTexts.read(*texts), out, config, tokenize, err, shared.warn), console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

@@ -31,7 +31,7 @@ from postedit.data.triplets import Triplet, check_files, read_triplets
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats
 from postedit.evaluate.scores import SystemScores, score_systems
 from postedit.evaluate.ter import count_edits
-from postedit.evaluate.tokenisation import Tokenize
+from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.jobs.run_preparation import claimed, count_lines, holds_run
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -205,9 +205,17 @@ def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts)
 
 
 def retune(
-    model: Path, dev: DevTexts, out: Path, config: PhraseTuneConfig, tokenize: Tokenize, console: Console
+    model: Path,
+    dev: DevTexts,
+    out: Path,
+    config: PhraseTuneConfig,
+    tokenize: Tokenize,
+    console: Console,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> list[SystemScores]:
     """Write `model` to `out` with weights tuned on another dev set.
+
+    `warn` is called with a message if the post-edits, in the words of the model, do not fit `tokenize`.
 
     Returns:
         The scores on `dev` of the unedited MT, of the model as it was, and of the tuned model.
@@ -218,6 +226,8 @@ def retune(
     """
     folder = PhraseFolder.load(model)
     old = folder.editor(model)
+    for warning in unexpected_tokenisation("pe", _measured(old.text, dev.pe), tokenize):
+        warn(warning)
     new = tune_weights(old, dev, METRICS[config.metric](tokenize), config, console)
     systems = {name: one.edit(dev.src, dev.mt) for name, one in (("as it was", old), ("tuned", new))}
     scores = _scored(systems, dev, old.text, tokenize)

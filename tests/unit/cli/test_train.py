@@ -107,8 +107,10 @@ def test_a_phrase_based_model_is_trained_and_tuned(run: Any, tmp_path: Path) -> 
     assert "round 1: dev, TER+BLEU" in result.stderr
     assert "cannot be used" not in result.stderr
     dev = [part for side in ("src", "mt", "pe") for part in (f"--{side}", tmp_path / f"dev.{side}")]
+    tuned = run("tune", out / "model", *dev, "--out", tmp_path / "other", "--rounds", "1", "--tokenize", "characters")
+    assert "warning: pe seems to be in a script with spaces between words" in tuned.stderr
     tuned = run("tune", out / "model", *dev, "--out", tmp_path / "tuned", "--rounds", "1")
-    assert tuned.exit_code == 0
+    assert (tuned.exit_code, "warning" in tuned.stderr) == (0, False)
     edited = run("edit", tmp_path / "tuned", "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt")
     assert edited.stdout.splitlines()[3] == "das Haus brennt ."
     assert "--seeds: nothing" in run("train", recipe, "--out", tmp_path / "more", "--seeds", "2").stderr

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
 from postedit.jobs.run_preparation import check_start
 from postedit.jobs.training import train
 from postedit.phrase.phrase_folder import PhraseFolder
-from postedit.phrase.phrase_options import PhraseTuneConfig
+from postedit.phrase.phrase_options import PhraseTextConfig, PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 from postedit.recipe import load_recipe
 from postedit.shipped import find_recipe
@@ -155,6 +156,16 @@ def test_weights_can_be_tuned_on_other_lines(method: str, run: PhraseRun, tmp_pa
     assert uses_of(dev, tmp_path / "tuned") == {"dev"}
     old, new = PostEditor.load(run.model), PostEditor.load(tmp_path / "tuned")
     assert old.identity() != new.identity()
+
+
+def test_tuning_tells_of_post_edits_in_other_words(run: PhraseRun, tmp_path: Path) -> None:
+    folder = PhraseFolder.load(run.model)
+    replace(folder, text=PhraseTextConfig(tokenizer="characters")).save(tmp_path / "characters")
+    dev = DevTexts(["save it"] * 2, ["設定を保存します。"] * 2, ["設定を保管します。"] * 2)
+    for model, told in ((run.model, ["pe has no spaces between words"]), (tmp_path / "characters", [])):
+        warnings: list[str] = []
+        retune(model, dev, tmp_path / f"tuned {model.name}", PhraseTuneConfig(rounds=1), "none", QUIET, warnings.append)
+        assert [one.partition(":")[0] for one in warnings] == told
 
 
 def test_confidences_are_probabilities_of_being_right(run: PhraseRun) -> None:
