@@ -193,13 +193,14 @@ class _Case:
         first = map(SureEdit, kept.edits or edits_between(mt, kept.text), kept.confidences or repeat(1.0))
         swaps = (SureEdit(edit, 1.0) for edit in edits_between(kept.text, text))
         edits = composed_edits(mt, text, [*first], [*swaps])
+        is_unsure = kept.changed and not kept.confidences
         found = replace(
             kept,
             text=text,
             changed=text != mt,
             edits=tuple(one.edit for one in edits),
             token_spans=(),
-            confidences=tuple(one.confidence for one in edits),
+            confidences=() if is_unsure else tuple(one.confidence for one in edits),
         )
         return found if self._allowed(found).text == text else kept
 

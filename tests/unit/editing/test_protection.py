@@ -402,6 +402,17 @@ def test_swapped_terms_join_the_edits_and_obey_the_user() -> None:
     assert Protected(TableEditor({}), glossary=terms).edit_segments([segment])[0].text == "una lista"
 
 
+def test_swapped_terms_do_not_make_sure_of_edits_without_confidence() -> None:
+    class Unsure(TableEditor):
+        def replaced(self, mt: str) -> PostEdit:
+            return replace(super().replaced(mt), confidences=())
+
+    terms = spanish(("list", "listado", "lista"))
+    for table, text, confidences in (({"vea": "ver"}, "ver listado", ()), ({}, "vea listado", (1.0,))):
+        found = edited(Unsure(table), "see list", "vea lista", glossary=terms)
+        assert (found.text, found.confidences) == (text, confidences)
+
+
 @pytest.fixture(scope="module")
 def neural(tmp_path_factory: pytest.TempPathFactory) -> PostEditor:
     path = tmp_path_factory.mktemp("protected") / "model"
