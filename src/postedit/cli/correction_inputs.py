@@ -60,6 +60,7 @@ def read_triplet_corrections(
         DataError: if files cannot be read, or contain no triplet to learn from.
     """
     from postedit.data.report import DataReport
+    from postedit.data.triplets import headings_warning
     from postedit.jobs.memory_exchange import from_triplets
 
     (files,) = files_of([stream])
@@ -74,6 +75,8 @@ def read_triplet_corrections(
             shared.warn(f"{counted(skipped.count, 'triplet')} left out: {reason}")
     if not found:
         raise DataError(f"{stream}: has no triplet to learn from")
+    if (warning := headings_warning(files, found[0].src, found[0].mt, found[0].pe)) is not None:
+        shared.warn(warning)
     return found, left_out
 
 

@@ -318,11 +318,8 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
             bad += 1
             if bad <= SHOWN:
                 problems.append(record.problem)
-        elif count == 1 and plain_name(files.src).endswith(".tsv") and _reads_like_headings(record):
-            warn(
-                f"{files.name}: the first line reads like names of columns, and is taken for a triplet; name them "
-                f"{', '.join(files.sides)}, or remove the line"
-            )
+        elif record.line == 1 and (warning := headings_warning(files, record.src, record.mt, record.pe)) is not None:
+            warn(warning)
     if bad > SHOWN:
         problems.append(f"... and {bad - SHOWN:,} more: {bad:,} problems in all")
     if not count:
@@ -338,13 +335,18 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
     return count
 
 
-def _reads_like_headings(first: Triplet) -> bool:
-    """Return whether the first triplet of a table seems to be names of columns, of which not all are the same.
+def headings_warning(files: TripletFiles, *texts: str) -> str | None:
+    """Return a warning if the `texts` of the first triplet of a table read like names of columns; else None.
 
-    "Original" may be a text of a program that stays as it is.
+    Equal texts do not: "Original" may be a text of a program that stays as it is.
     """
-    texts = {text.strip().lower() for text in (first.src, first.mt, first.pe) if text}
-    return first.line == 1 and len(texts) > 1 and texts <= _HEADINGS
+    words = {text.strip().lower() for text in texts if text}
+    if not plain_name(files.src).endswith(".tsv") or len(words) < 2 or not words <= _HEADINGS:
+        return None
+    return (
+        f"{files.name}: the first line reads like names of columns, and is taken for a triplet; name them "
+        f"{', '.join(files.sides)}, or remove the line"
+    )
 
 
 def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataReport | None = None) -> Iterator[Triplet]:

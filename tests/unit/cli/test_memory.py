@@ -57,6 +57,14 @@ def test_triplets_are_added_but_for_those_without_mt(run: Any, where: Path, stre
     assert contents(where) == [("a", "A", "Ä", "garden", "", "", ""), ("c", "C", "C", "garden", "", "", "")]
 
 
+def test_names_of_columns_that_would_be_learnt_are_told(run: Any, where: Path, tmp_path: Path) -> None:
+    table = tmp_path / "x.tsv"
+    table.write_text("Source\tTarget\tPost-edit\na\tb\tc\n")
+    result = run("memory", "add", where, table)
+    assert result.exit_code == 0
+    assert "x.tsv: the first line reads like names of columns, and is taken for a triplet" in result.stderr
+
+
 def test_triplets_are_all_left_out_for_a_reason_that_is_told(run: Any, where: Path, stream: Path) -> None:
     (stream.parent / "x.mt").write_text("\n" * 3)
     result = run("memory", "add", where, stream)
