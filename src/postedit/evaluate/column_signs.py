@@ -27,7 +27,10 @@ def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, te
         pe: their post-edits.
         ter: TER of mt, with pe as the reference.
     """
-    signs = [_exchanged(src, mt, pe) or _other_script(mt, pe)]
+    languages = [_language(side) for side in (src, mt, pe)]
+    if apart := _exchanged(*languages) or _other_script(mt, pe):
+        return [apart]  # so a high TER has this cause
+    signs = [_one_language(*languages)]
     if ter > _UNRELATED:
         signs.append(
             f"the unedited MT has a TER of {ter:.0f}, as if pe were no corrections of mt: check that each line of the "
@@ -36,9 +39,8 @@ def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, te
     return list(filter(None, signs))
 
 
-def _exchanged(src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> str:
-    """Return why the languages suggest that columns are swapped; "" if they do not."""
-    of_src, of_mt, of_pe = _language(src), _language(mt), _language(pe)
+def _exchanged(of_src: str | None, of_mt: str | None, of_pe: str | None) -> str:
+    """Return why the languages of mt and pe suggest that columns are swapped; "" if they do not."""
     if None in (of_src, of_mt, of_pe):
         return ""
     if of_src == of_pe != of_mt:
@@ -47,7 +49,13 @@ def _exchanged(src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> str:
     if of_src == of_mt != of_pe:
         languages = f"src and mt read as one language ({of_src}), and pe as another ({of_pe})"
         return f"{languages}: check whether src and pe are exchanged, or mt was not translated"
-    return f"src, mt and pe read as one language ({of_src}): check that src is the source" if of_src == of_mt else ""
+    return ""
+
+
+def _one_language(of_src: str | None, of_mt: str | None, of_pe: str | None) -> str:
+    if of_src is None or not of_src == of_mt == of_pe:
+        return ""
+    return f"src, mt and pe read as one language ({of_src}): check that src is the source"
 
 
 def _language(texts: Sequence[str]) -> str | None:

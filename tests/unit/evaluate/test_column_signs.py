@@ -34,6 +34,8 @@ RUSSIAN = ["Кошка спит сегодня на тёплой крыше ст
 def test_mixed_up_columns_are_seen(columns: tuple[list[str], list[str], list[str]], sign: str) -> None:
     (found,) = column_signs(*columns, ter=20.0)
     assert found.startswith(sign)
+    others = column_signs(*columns, ter=110.0)[1:]  # where languages differ, they are the cause of TER
+    assert ["TER of 110" in one for one in others] == [True] * sign.startswith("src, mt and pe")
 
 
 def test_mt_that_pe_does_not_correct_is_seen() -> None:
