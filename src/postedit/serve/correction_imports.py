@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.data.lines import decode_lines
-from postedit.serve.api_types import PlainText, Small
+from postedit.serve.api_types import ListOf, PlainText, Small
 from postedit.text.config import SIDES
 
 _MOST: Final = 100_000
@@ -32,7 +32,7 @@ class _Line(BaseModel):
     file: PlainText = ""
     unit: PlainText = ""
     made: AwareDatetime | None = None
-    decisions: list[_LineDecision] = []
+    decisions: ListOf[_LineDecision] = []
 
 
 def read_corrections(stream: IO[bytes], author: str) -> list[Correction]:
