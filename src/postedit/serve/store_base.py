@@ -223,7 +223,7 @@ def one_row(connection: sql.Connection, query: sql.Select[Any], what: str) -> Ro
     return found[0]
 
 
-def insert_new(connection: sql.Connection, table: sql.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row, unless one with the same key exists; return whether it was inserted."""
+def insert_new(connection: sql.Connection, table: sql.Table, values: Mapping[str, Any]) -> None:
+    """Insert a row, unless one with the same key exists."""
     insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
-    return connection.execute(insert(table).values(values).on_conflict_do_nothing()).rowcount > 0
+    connection.execute(insert(table).values(values).on_conflict_do_nothing())

@@ -75,7 +75,8 @@ class People:
         user = new_id()
         values = {"id": user, "name": name, "password": _hashed(password), "created": now()}
         with self._db.write() as connection:
-            if not insert_new(connection, users, {**values, "admin": admin, "active": True}):
+            insert_new(connection, users, {**values, "admin": admin, "active": True})
+            if connection.scalar(sql.select(users.c.id).where(users.c.name == name)) != user:
                 raise DataError(f"there is a user {name!r} already")
         return user
 
