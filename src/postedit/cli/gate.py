@@ -11,7 +11,6 @@ from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetO
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
-from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
@@ -38,13 +37,7 @@ def gate(
         Literal["auto", "sentence", "edit"],
         typer.Option(help="Decide on whole lines, on each edit, or on whichever is better on the development set."),
     ] = "auto",
-    tokenize: Annotated[
-        Tokenize,
-        typer.Option(
-            help="What counts as a word of TER, as in `postedit score`. none: what stands between spaces; 13a: words "
-            "of raw text; characters: characters, for text without spaces between words."
-        ),
-    ] = "none",
+    tokenize: shared.TokenizeOption = "none",
     confidence: Annotated[
         float,
         typer.Option(min=0.5, max=0.999, help="Confidence that TER with the gate is not above that of unedited MT."),

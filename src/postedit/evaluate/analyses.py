@@ -10,12 +10,7 @@ from postedit.core.errors import DataError
 from postedit.core.wording import counted
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.counts import KINDS, Counts
-from postedit.evaluate.metrics import (
-    AdditiveBLEU,
-    AdditiveMetric,
-    AdditiveTER,
-    Floats,
-)
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
 from postedit.evaluate.significance import (
     CONFIDENCE,
