@@ -40,8 +40,8 @@ def assess(
         typer.Option(
             "--editor",
             metavar="MODEL",
-            help="Also try this model as it is: a folder, hub id, combination, or openai:MODEL; may be repeated. It "
-            "must not have been trained on the triplets.",
+            help="Also try this model as it is: a folder, hub id, combination, openai:MODEL, or "
+            "python:MODULE:NAME; may be repeated. It must not have been trained on the triplets.",
         ),
     ] = None,
     neural_updates: Annotated[

@@ -42,7 +42,8 @@ def _checked_languages(given: str) -> str:
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
     "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as en-de, "
-    "names postedit's model for it (`postedit models list`). Without MODEL, the one that comes with postedit is used."
+    "names postedit's model for it (`postedit models list`). python:MODULE:NAME is an editor of your own. Without "
+    "MODEL, the one that comes with postedit is used."
 )
 ModelsArgument = Annotated[
     list[str] | None,

@@ -27,6 +27,8 @@ Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
 ENDPOINT: Final = "openai:"  # prefix of the name of a model behind an endpoint
 
+OWN_EDITOR: Final = "python:"  # prefix of the name of an editor of one's own; see `editing.own_editor`
+
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no answer"]
 """Why a segment is left as it is: a text that the editor reads is blank ("empty"), or too long for `search.max_input`
 or the model; the segment does not fit into memory; no output satisfies its constraints ("impossible"); the output was

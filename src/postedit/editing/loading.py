@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 import torch
 from torch import Tensor
 
+from postedit.core.editor import OWN_EDITOR
 from postedit.core.errors import DataError, ModelFolderError, nearest_path
 from postedit.core.hints import NO_HINTS
 from postedit.core.model import Constraint, Seq2Seq, Vocabularies
@@ -269,6 +270,11 @@ def find_folder(model: str | Path) -> Path:
     path, name = Path(resolved(str(model))), str(model).removeprefix(_HUB)
     if path.exists():
         return path
+    if name.startswith(OWN_EDITOR):
+        raise ModelFolderError(
+            f"{name}: is an editor of your own, and a model is needed here; edit, explain, gate, assess and the "
+            "service take editors"
+        )
     asked = name != str(model)
     is_id = name.count("/") == 1 and not name.startswith((".", "/", "~"))
     near = nearest_path(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from postedit.adapt.adaptation_config import NO_MODEL
-from postedit.core.editor import ENDPOINT, Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import ENDPOINT, OWN_EDITOR, Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.quality_tags import TagFiles, show_hints
@@ -94,8 +94,11 @@ class EditorSpec:
         if self.endpoint is not None:
             return self._load_endpoint(self.endpoint, device)
         models, dtype = self.models, self.dtype
+        own = next((name for name in models if name.startswith(OWN_EDITOR)), None)
         editor: Editor = Unedited()
-        if self.memory is not None:
+        if own is not None:
+            editor = self._load_own_editor(own)
+        elif self.memory is not None:
             editor = self.memory.load(models, device)
         elif list(models) != [NO_MODEL]:
             from postedit.editing.post_editor import PostEditor
@@ -103,6 +106,17 @@ class EditorSpec:
             editor = PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
         show_hints(editor, self.glossary, None if self.tags is None else self.tags.read())
         return editor
+
+    def _load_own_editor(self, name: str) -> Editor:
+        if len(self.models) > 1:
+            raise DataError(f"{name}: an editor of your own cannot be part of an ensemble: give it alone")
+        if self.memory is not None:
+            raise DataError(f"{name}: an editor of your own does not learn from corrections: leave out --memory")
+        if self.dtype != "float32":
+            raise DataError(f"--dtype {self.dtype}: is for models; {name} is an editor of your own: leave it out")
+        from postedit.editing.own_editor import load_own_editor
+
+        return load_own_editor(name)
 
     def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:
         """Load a model behind an endpoint, or a combination that has such a model among its members."""

@@ -109,7 +109,7 @@ class ProcessSpec:
 
     @property
     def path(self) -> str:
-        """The model: a folder path, a hub id, a language pair, "none" or "openai:MODEL".
+        """The model: a folder path, a hub id, a language pair, "none", "openai:MODEL" or "python:MODULE:NAME".
 
         Raises:
             ModelFolderError: if it is a language pair whose model has to be fetched first.

@@ -42,7 +42,7 @@ class ServedModel(Config):
     path: str = Field(
         description='model folder, hub id or language pair; "shipped": the model that comes with postedit; "none": '
         'only phrases learnt from corrections; "openai:MODEL": a language model behind an endpoint, with one process, '
-        "which learns nothing"
+        'which learns nothing; "python:MODULE:NAME": an editor of your own, which learns nothing'
     )
     processes: int = Field(
         2, ge=1, le=256, description="processes, each with a copy of the model; while one restarts, the others answer"
