@@ -1,6 +1,5 @@
 """`postedit synth`."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from postedit.cli import shared
+from postedit.core.processes import usable_cores
 
 if TYPE_CHECKING:
     from postedit.distributed.pipeline import Phase
@@ -59,7 +59,7 @@ def _run_phases(
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
         for warning in job.source.warnings:
             shared.warn(warning)
-        processes = workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0)))
+        processes = workers or (1 if phase.multithreaded else usable_cores())
         executor = shared.executor_of(engine, address, workers, processes, multithreaded=phase.multithreaded)
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)

@@ -30,6 +30,13 @@ _SECONDS_TO_SEND: Final = 1.0
 """Far longer than the parent process, which reads continually, takes to receive a result."""
 
 
+def usable_cores() -> int:
+    """Return the number of processor cores that this process may use; all cores where the system does not tell."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class WorkerError(PosteditError):
     """A worker process ended unexpectedly, or could not be started."""
 

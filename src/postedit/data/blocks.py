@@ -1,10 +1,11 @@
 """Divide items and triplets into blocks, and sample items evenly."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from postedit.core.processes import usable_cores
 
 if TYPE_CHECKING:
     from postedit.data.triplets import Triplet  # imports torch, which commands that only count words do not need
@@ -31,7 +32,7 @@ class TripletBlock:
 
 def workers_for(triplets: int, requested: int | None) -> int:
     """Return the number of worker processes: as requested, else one per `TRIPLETS_PER_WORKER`, at most one per core."""
-    return requested or max(1, min(os.cpu_count() or 1, triplets // TRIPLETS_PER_WORKER))
+    return requested or max(1, min(usable_cores(), triplets // TRIPLETS_PER_WORKER))
 
 
 def blocks_of(items: Iterable[In], size: int) -> Iterator[list[In]]:

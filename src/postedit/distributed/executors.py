@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from postedit.core.errors import PosteditError, library
-from postedit.core.processes import WorkerError, until_error
+from postedit.core.processes import WorkerError, until_error, usable_cores
 from postedit.distributed.schedule import Schedule
 
 In = TypeVar("In")
@@ -249,7 +249,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    cores = max(workers or 0, len(os.sched_getaffinity(0)))
+    cores = max(workers or 0, usable_cores())
     local = {"address": "local", "num_cpus": cores, "include_dashboard": False}
     if address is not None:
         _check_address(address)

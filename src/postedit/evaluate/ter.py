@@ -1,6 +1,5 @@
 """Translation edit rate and its edits, sentence by sentence: as `sacrebleu.metrics.TER`, but in compiled code."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.core.errors import DataError
+from postedit.core.processes import usable_cores
 from postedit.core.wording import counted
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
@@ -245,7 +245,7 @@ def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedText
     if len(starts) <= 1:
         work(0)
     else:
-        with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(min(len(starts), usable_cores())) as threads:
             list(threads.map(work, starts))
 
 

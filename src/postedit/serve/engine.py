@@ -1,7 +1,6 @@
 """The engine, which edits segments of many concurrent clients in model processes."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, PosteditError, nearest
+from postedit.core.processes import usable_cores
 from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment, token_count
 from postedit.serve.model_work import EditKind, ModelFacts, ProcessSpec, ProjectSettings
 from postedit.serve.service_metrics import Metrics
@@ -305,7 +305,7 @@ async def _expiring(deadline: float, seconds: float) -> AsyncIterator[None]:
 
 def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:
     """Return the process specification of each model; models without `threads` share the cores equally."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     sharing = sum(model.processes for model in config.models.values() if not model.threads)
     return {
         name: ProcessSpec(

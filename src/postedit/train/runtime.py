@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from postedit.core.errors import RecipeError
+from postedit.core.processes import usable_cores
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
 
@@ -144,7 +145,7 @@ def check_bf16(device: torch.device) -> None:
 def spare_processes(processes: int) -> str | None:
     """Return a warning if a run has more processes on this machine than it has cores; else None."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", processes))  # set by torchrun and accelerate launch
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     if here <= cores:
         return None
     return f"{here} processes share {cores} processor cores and will wait for each other; start {cores} at most"

@@ -8,13 +8,13 @@ MIRA copes with many features. Each update is the smallest, up to a bound, after
 score and a low loss) scores above the fear (a high score and a high loss) by the difference of their losses.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from postedit.core.processes import usable_cores
 from postedit.evaluate.metrics import Floats
 from postedit.tuning.nbest_lists import NBestLists, envelopes
 
@@ -70,7 +70,7 @@ def mert(lists: NBestLists, start: Floats, lower: Floats, *, restarts: int = 20,
     floor = lower * scales
     points = [np.maximum(start * scales, floor)]
     points += [rng.uniform(np.maximum(floor, -1.0), np.maximum(floor, 0.0) + 1.0) for _ in range(restarts)]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(usable_cores()) as threads:
         ends = list(threads.map(lambda point, own: _descend(scaled, point, floor, own), points, rng.spawn(len(points))))
     best, _ = min(ends, key=lambda end: end[1])
     return best / scales

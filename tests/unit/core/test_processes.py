@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.core.processes import LocalExecutor, WorkerError, same_in_all
+from postedit.core.processes import LocalExecutor, WorkerError, same_in_all, usable_cores
 
 
 def double(block: list[int]) -> list[int]:
@@ -26,6 +26,14 @@ def blocked_signals(block: list[int]) -> str:
 
 def die(block: list[int]) -> None:
     os._exit(1)
+
+
+def test_cores_are_counted_where_the_system_allows_and_otherwise_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 3, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert usable_cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert usable_cores() == 7
 
 
 @pytest.mark.parametrize("workers", [1, 2])

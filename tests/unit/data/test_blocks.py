@@ -1,9 +1,9 @@
-import os
 from itertools import islice
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postedit.core.processes import usable_cores
 from postedit.data.blocks import blocks_of, sample_evenly, workers_for
 
 
@@ -17,7 +17,7 @@ def test_blocks_are_all_items_in_order(items: list[int], size: int) -> None:
 def test_few_triplets_are_not_worth_a_process() -> None:
     assert workers_for(1000, None) == 1
     assert workers_for(1000, 3) == 3
-    assert workers_for(10**9, None) == os.cpu_count()
+    assert workers_for(10**9, None) == usable_cores()
 
 
 @given(st.integers(0, 300), st.integers(1, 100))
