@@ -206,4 +206,6 @@ def test_memory_does_not_grow_with_the_file() -> None:
         finally:
             tracemalloc.stop()
 
-    assert peak(6) < 1.5 * peak(2)
+    # The least of three, as threads that other tests have left behind may need memory, too.
+    few, many = (min(peak(count) for _ in range(3)) for count in (2, 6))
+    assert many < 1.5 * few

@@ -42,7 +42,8 @@ def test_source_alone_finds_matches_of_segments_without_translation(store: Store
 
 def is_held(word: str) -> bool:
     """Return whether any index in this process has a word."""
-    return any(word in str(vars(one)) for one in gc.get_objects() if isinstance(one, NearestTriplets))
+    held = [one for one in gc.get_objects() if type(one) is NearestTriplets]  # `isinstance` asks dead weak references
+    return any(word in str(vars(one)) for one in held)
 
 
 def indexed_project(store: Store, word: str) -> str:

@@ -615,15 +615,10 @@ def test_the_log_is_not_filled_while_the_database_is_away(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.0)
-    moments = iter([0.0, 1.0, 59.0, 60.0, 61.0])
-    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(moments)))
-    claims = iter([OutputError(f"no answer {number}") for number in range(5)])
-
-    def claim(*_: Any, **__: Any) -> None:
-        error = next(claims, None)
-        raise error or asyncio.CancelledError
-
+    claim = Mock(side_effect=[*(OutputError(f"no answer {number}") for number in range(5)), asyncio.CancelledError])
     monkeypatch.setattr(store.jobs, "claim", claim)
+    moments = [0.0, 1.0, 59.0, 60.0, 61.0]  # by the number of claims: other tests' services may ask for the time, too
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: moments[claim.call_count - 1]))
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(jobs_of._work(JOB_KINDS))
     told = [one.getMessage() for one in caplog.records if "wait for the database" in one.getMessage()]
@@ -636,10 +631,10 @@ def test_the_log_is_not_filled_while_signs_of_life_fail(
     job = store.jobs.claim()
     assert job is not None
     monkeypatch.setattr(file_jobs, "_BEAT_SECONDS", 0.0)
-    moments = iter([0.0, 2.0, 60.0, 62.0])
-    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(moments)))
-    errors = iter([*(OutputError(f"no answer {number}") for number in range(4)), LostJobError("lost")])
-    monkeypatch.setattr(store.jobs, "beat", Mock(side_effect=errors))
+    beat = Mock(side_effect=[*(OutputError(f"no answer {number}") for number in range(4)), LostJobError("lost")])
+    monkeypatch.setattr(store.jobs, "beat", beat)
+    moments = [0.0, 2.0, 60.0, 62.0]  # by the number of beats: services of other tests may ask for the time, too
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: moments[beat.call_count - 1]))
 
     async def work() -> None:
         await jobs_of._beat(job, asyncio.create_task(asyncio.sleep(300)))
