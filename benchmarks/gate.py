@@ -22,7 +22,7 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import DevTexts, read_lines
-from postedit.evaluate.metrics import words_of
+from postedit.evaluate.ter import words_of
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import (
     Floats,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from postedit.evaluate.scores import UNEDITED_MT, score_systems
-from postedit.evaluate.ter import count_edits
+from postedit.evaluate.ter import TER
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"needs the data sets in {DATA}")
@@ -29,6 +29,6 @@ def test_doing_nothing_on_the_development_sets(name: str, ter: float, bleu: floa
 @pytest.mark.parametrize("name", ["wmt18-smt.en-de", "wmt18-nmt.en-de", "wmt19-nmt.en-ru"])
 def test_sentence_ter_without_case_is_gold_hter(name: str) -> None:
     folder = DATA / name
-    counts = count_edits(lines(folder / "dev.mt"), lines(folder / "dev.pe"), case_sensitive=False)
+    counts = TER(case_sensitive=False).counts(lines(folder / "dev.mt"), lines(folder / "dev.pe"))
     rates = [min(1.0, count.edits / count.length) for count in counts]
     assert rates == pytest.approx([float(value) for value in lines(folder / "dev.hter")], abs=1e-4)

@@ -13,25 +13,14 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 
-from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
-from postedit.evaluate.tokenisation import Tokenize, divided
+from postedit.evaluate.ter import count_edits, edit_rate, ter_signature
+from postedit.evaluate.tokenisation import Tokenize
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MetricName = Literal["ter", "bleu"]
 
 _MAX_ORDER: Final = 4  # words in the longest n-grams of BLEU
-
-
-def edits_of(hypotheses: Sequence[str], references: Sequence[str], tokenize: Tokenize) -> list[EditCount]:
-    """Return the edits of case-sensitive TER for each sentence; see `count_edits`."""
-    texts = (divided(side, tokenize) for side in (hypotheses, references))
-    return count_edits(*texts, normalise=tokenize == "13a")
-
-
-def words_of(texts: Sequence[str], tokenize: Tokenize) -> list[list[str]]:
-    """Return the words of each text as case-sensitive TER compares them."""
-    return split_words(divided(texts, tokenize), normalise=tokenize == "13a")
 
 
 class AdditiveMetric(Protocol):
@@ -71,11 +60,11 @@ class AdditiveTER:
     @property
     def signature(self) -> str:
         """The signature in sacrebleu's format."""
-        return ter_signature(normalise=self.tokenize == "13a") + ", of characters" * (self.tokenize == "characters")
+        return ter_signature(self.tokenize)
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,2]."""
-        counts = edits_of(hypotheses, references, self.tokenize)
+        counts = count_edits(hypotheses, references, self.tokenize)
         return np.array([(count.edits, count.length) for count in counts], np.float64).reshape(-1, 2)
 
     def loss(self, sums: Floats) -> Floats:

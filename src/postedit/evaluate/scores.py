@@ -9,8 +9,8 @@ import numpy as np
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.given_texts import check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, edits_of
-from postedit.evaluate.ter import EditCount
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats
+from postedit.evaluate.ter import EditCount, count_edits
 from postedit.evaluate.tokenisation import Tokenize, check_tokenize
 
 UNEDITED_MT: Final = "unedited MT"
@@ -72,7 +72,7 @@ class SentenceStatistics:
     @classmethod
     def of(cls, hyp: Sequence[str], pe: Sequence[str], tokenize: Tokenize = "none") -> Self:
         """Return the statistics of the outputs `hyp` against equally many post-edits, at least one."""
-        edits = edits_of(hyp, pe, tokenize)
+        edits = count_edits(hyp, pe, tokenize)
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
 
@@ -153,6 +153,6 @@ def changed_sentences(
 ) -> ChangedSentences:
     """Return how many outputs `hyp`, which have these statistics, differ from mt, and how many are better or worse."""
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
-    before = edits_of([mt[row] for row in changed], [pe[row] for row in changed], statistics.tokenize)
+    before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], statistics.tokenize)
     gains = [old.edits - statistics.edits[row].edits for row, old in zip(changed, before, strict=True)]
     return ChangedSentences(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))

@@ -13,7 +13,7 @@ import numpy as np
 
 from postedit.evaluate.metrics import Floats
 from postedit.evaluate.table import percentage
-from postedit.evaluate.ter import split_words
+from postedit.evaluate.ter import words_of
 from postedit.text.words import STOPS
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def summary_scores(
     rouge, counted = array("d"), {order: _Shares() for order in (*ORDERS, 0)}  # 0: sentences
     for output, source, reference in zip(outputs, sources, references, strict=True):
         rouge.extend(rouge_by_text([output], [reference], stem=stem)[0])
-        words, originals = split_words([output, source], normalise=normalise)
+        words, originals = words_of([output, source], "13a" if normalise else "none")
         for order in ORDERS:
             counted[order].add(list(_ngrams(words, order)), _ngrams(originals, order))
         counted[0].add(sentences(output), sentences(source))

@@ -16,6 +16,7 @@ from postedit.core.wording import counted
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
+from postedit.evaluate.tokenisation import Tokenize, characters_of
 
 _EMPTY_REFERENCE: Final = 100.0  # TER in per cent if the hypothesis has words and the reference none, as in sacrebleu
 _BLOCK: Final = 2**16  # pairs whose words are mapped to ids at a time, so that memory does not grow with the corpus
@@ -249,26 +250,34 @@ def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedText
             list(threads.map(work, starts))
 
 
-def count_edits(
-    hypotheses: Iterable[str], references: Iterable[str], *, case_sensitive: bool = True, normalise: bool = False
-) -> list[EditCount]:
-    """Return the number of TER edits of each kind for each sentence.
+class CharacterTER(TER):
+    """Case-sensitive TER of characters in place of words; spaces do not count."""
 
-    Args:
-        hypotheses: texts to be corrected, line by line.
-        references: the reference of each hypothesis.
-        case_sensitive: whether a difference in case counts as an edit.
-        normalise: whether to separate words by the rules of Tercom; for text that is not tokenised.
+    def __init__(self) -> None:
+        super().__init__(case_sensitive=True)
+
+    def _texts(self, texts: Sequence[str]) -> list[str]:
+        return [" ".join(characters_of(text)) for text in texts]
+
+
+@lru_cache
+def metric_for(tokenize: Tokenize) -> TER:
+    """Return case-sensitive TER for texts that are to be divided as `tokenize` says."""
+    return CharacterTER() if tokenize == "characters" else TER(case_sensitive=True, normalized=tokenize == "13a")
+
+
+def count_edits(hypotheses: Iterable[str], references: Iterable[str], tokenize: Tokenize = "none") -> list[EditCount]:
+    """Return the number of edits of each kind for each sentence, by case-sensitive TER.
 
     Raises:
         DataError: if an argument is not a list of strings, or their lengths differ.
     """
-    return _metric(case_sensitive, normalise).counts(hypotheses, references)
+    return metric_for(tokenize).counts(hypotheses, references)
 
 
-def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:
-    """Return the words of each text as case-sensitive TER compares them; for `normalise`, see `count_edits`."""
-    return _metric(True, normalise).words(texts)
+def words_of(texts: Sequence[str], tokenize: Tokenize) -> list[list[str]]:
+    """Return the words of each text as case-sensitive TER compares them."""
+    return metric_for(tokenize).words(texts)
 
 
 def edit_rate(counts: Iterable[EditCount]) -> float:
@@ -278,13 +287,8 @@ def edit_rate(counts: Iterable[EditCount]) -> float:
     return 100.0 * edits / length if length else (_EMPTY_REFERENCE if edits else 0.0)
 
 
-def ter_signature(*, case_sensitive: bool = True, normalise: bool = False) -> str:
-    """Return the signature of TER with these options, in sacrebleu's format."""
-    metric = _metric(case_sensitive, normalise)
+def ter_signature(tokenize: Tokenize = "none") -> str:
+    """Return the signature of case-sensitive TER, in sacrebleu's format."""
+    metric = metric_for(tokenize)
     metric.sentence_score("", [""])  # sacrebleu knows the number of references only after a score
-    return str(metric.get_signature())
-
-
-@lru_cache
-def _metric(case_sensitive: bool, normalise: bool) -> TER:
-    return TER(case_sensitive=case_sensitive, normalized=normalise)
+    return str(metric.get_signature()) + ", of characters" * (tokenize == "characters")

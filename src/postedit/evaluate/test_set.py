@@ -13,7 +13,7 @@ from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
 from postedit.evaluate.given_texts import check_lengths, check_lines, lines_of, outputs_of
-from postedit.evaluate.metrics import Ints, edits_of, words_of
+from postedit.evaluate.metrics import Ints
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
@@ -23,6 +23,7 @@ from postedit.evaluate.scores import (
     scores_of_sums,
 )
 from postedit.evaluate.significance import RESAMPLED, group_of
+from postedit.evaluate.ter import count_edits, words_of
 from postedit.evaluate.tokenisation import Tokenize, check_tokenize
 from postedit.evaluate.word_edits import word_edits
 
@@ -220,7 +221,7 @@ class _Part:
             if self.has_mt:
                 mt = self.outputs[0]
                 changed = np.array([one != other for one, other in zip(outputs, mt)])
-                parts.append(EditCounts.of(edits_of(outputs, mt, self.tokenize)).columns)
+                parts.append(EditCounts.of(count_edits(outputs, mt, self.tokenize)).columns)
                 unedited, written = (words_of(text, self.tokenize) for text in (mt, outputs))
                 words = word_edits(unedited, written, edited)
                 parts += [words.made, words.needed, words.right]

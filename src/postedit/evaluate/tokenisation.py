@@ -52,9 +52,9 @@ def check_tokenize(given: object) -> None:
         raise DataError(f"tokenize must be {', '.join(others)} or {last}, not {given!r}")
 
 
-def divided(texts: Sequence[str], tokenize: Tokenize) -> Sequence[str]:
-    """Return texts as TER reads them: with spaces between all characters if these count, else unchanged."""
-    return [" ".join("".join(text.split())) for text in texts] if tokenize == "characters" else texts
+def characters_of(text: str) -> list[str]:
+    """Return the characters of a text that metrics compare: all except white space."""
+    return list("".join(text.split()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.evaluate.analyses import verdict
-from postedit.evaluate.metrics import AdditiveTER, edits_of
+from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
+from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize, tokenisation_signs
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, data_element, document
@@ -76,7 +77,7 @@ def _verdict(sentences: Sequence[ExplainedSentence], tokenize: Tokenize) -> str:
         return f"{made}; whether they became better only post-edits can tell (option --pe)."
     pe = [one.pe or "" for one in judged]
     sides = [one.mt for one in judged], [one.output for one in judged]
-    before, after = (edits_of(texts, pe, tokenize) for texts in sides)
+    before, after = (count_edits(texts, pe, tokenize) for texts in sides)
     sums = [np.array([(one.edits, one.length) for one in counts], np.float64) for counts in (after, before)]
     metric = AdditiveTER(tokenize)
     found = compare(sums, metric.loss).comparisons[0]
@@ -123,7 +124,7 @@ def _sentence(
 
 
 def _edits_left(tokenize: Tokenize, pe: str | None, *texts: str) -> list[int] | None:
-    return None if pe is None else [one.edits for one in edits_of(texts, [pe] * len(texts), tokenize)]
+    return None if pe is None else [one.edits for one in count_edits(texts, [pe] * len(texts), tokenize)]
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from postedit.core.errors import library
 from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
-from postedit.evaluate.metrics import edits_of
+from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 from postedit.gate.gate import Calibrator, Level, Rule
@@ -78,7 +78,7 @@ class Outcomes:
         tokenize: Tokenize = "none",
     ) -> None:
         self.mt, self.pe, self.judged, self.tokenize = mt, pe, judged, tokenize
-        self._before = [count.edits for count in edits_of(mt, pe, tokenize)]
+        self._before = [count.edits for count in count_edits(mt, pe, tokenize)]
         self._gains: dict[tuple[int, Kept], float] = {}
         self._words: dict[tuple[int, Kept], int] = {}
 
@@ -98,7 +98,7 @@ class Outcomes:
     def _count(self, rows: Sequence[int], kept: Sequence[Kept]) -> None:
         new = [one for one in dict.fromkeys(zip(rows, kept)) if any(one[1]) and one not in self._gains]
         texts = [keep_edits(self.mt[row], self.judged[row].result, mask).text for row, mask in new]
-        counts = edits_of(texts, [self.pe[row] for row, _ in new], self.tokenize)
+        counts = count_edits(texts, [self.pe[row] for row, _ in new], self.tokenize)
         for (row, mask), text, count in zip(new, texts, counts):
             self._gains[row, mask] = float(self._before[row] - count.edits)
             self._words[row, mask] = words_changed(self.mt[row], text, self.tokenize)

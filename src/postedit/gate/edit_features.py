@@ -10,7 +10,7 @@ import numpy as np
 
 from postedit.core.editor import Edit, Editor, PostEdit, Segment
 from postedit.core.evidence import Evidence
-from postedit.evaluate.tokenisation import Tokenize, divided
+from postedit.evaluate.tokenisation import Tokenize, characters_of
 from postedit.text.edits import apply_edits, changes
 
 _LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which may be 0
@@ -94,8 +94,8 @@ def _words_changed(mt: Sequence[str], text: Sequence[str]) -> int:
 
 def _words(text: str, tokenize: Tokenize) -> list[str]:
     if tokenize != "13a":
-        return divided([text], tokenize)[0].split()
-    from postedit.evaluate.metrics import words_of  # takes a second to load
+        return characters_of(text) if tokenize == "characters" else text.split()
+    from postedit.evaluate.ter import words_of  # takes a second to load
 
     return words_of([text], tokenize)[0]
 

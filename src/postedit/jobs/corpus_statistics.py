@@ -21,7 +21,7 @@ from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.duplicates import SortedRows, count_distinct, near_duplicate_key, text_hash
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, TripletFiles, read_triplets
-from postedit.evaluate.metrics import words_of
+from postedit.evaluate.ter import words_of
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.jobs.edit_statistics import EditStatistics
 

@@ -7,8 +7,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from postedit.data.triplets import Triplet
 from postedit.evaluate.metrics import AdditiveTER
-from postedit.evaluate.ter import TER, EditCount
-from postedit.evaluate.tokenisation import Tokenize, divided
+from postedit.evaluate.ter import TER, EditCount, metric_for
+from postedit.evaluate.tokenisation import Tokenize
 
 T = TypeVar("T")
 
@@ -99,9 +99,9 @@ class EditStatistics:
     @classmethod
     def of(cls, triplets: Sequence[Triplet], tokenize: Tokenize) -> "EditStatistics":
         """Return the statistics of some triplets."""
-        metric, result = TER(case_sensitive=True, normalized=tokenize == "13a"), cls(tokenize=tokenize)
+        metric, result = metric_for(tokenize), cls(tokenize=tokenize)
         result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
-        mt, pe = (divided([getattr(one, side) for one in triplets], tokenize) for side in ("mt", "pe"))
+        mt, pe = ([getattr(one, side) for one in triplets] for side in ("mt", "pe"))
         counts = metric.counts(mt, pe)
         changed = [place for place, count in enumerate(counts) if count.edits]
         for count in counts:

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate.metrics import AdditiveTER, edits_of, words_of
+from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_at
-from postedit.evaluate.ter import EditCount, edit_rate
+from postedit.evaluate.ter import EditCount, count_edits, edit_rate, words_of
 from postedit.evaluate.tokenisation import Tokenize
 
 _FROZEN_LINES: Final = 500
@@ -203,7 +203,7 @@ def simulate(
 
 def _system(name: str, outputs: Sequence[str], stream: Sequence[StreamSegment], tokenize: Tokenize) -> SimulatedSystem:
     mt, pe = [one.mt for one in stream], [one.pe for one in stream]
-    counts = edits_of(outputs, pe, tokenize)
+    counts = count_edits(outputs, pe, tokenize)
     words = [words_of(texts, tokenize) for texts in (mt, pe, outputs)]
     changed = sum(output != one.mt for output, one in zip(outputs, stream, strict=True))
     return SimulatedSystem(name, counts, changed, repeated_errors(*words))

@@ -33,8 +33,8 @@ class SegmentFigures:
 
 def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]:
     """Return counts of the edits from each text to its target, by TER; scripts without spaces count characters."""
-    divided = [[" ".join(compared_words(text)) for text in side] for side in (texts, targets)]
-    return count_edits(*divided, normalise=True)
+    ours, theirs = ([" ".join(compared_words(text)) for text in side] for side in (texts, targets))
+    return count_edits(ours, theirs, "13a")
 
 
 def figures_of(

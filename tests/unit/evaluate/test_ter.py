@@ -11,7 +11,17 @@ from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.core.errors import DataError
 from postedit.evaluate import ter as ter_module
-from postedit.evaluate.ter import TER, EditCount, EditScript, PlacedEdit, Shift, count_edits, edit_rate, ter_signature
+from postedit.evaluate.ter import (
+    TER,
+    EditCount,
+    EditScript,
+    PlacedEdit,
+    Shift,
+    count_edits,
+    edit_rate,
+    ter_signature,
+    words_of,
+)
 
 OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
 
@@ -239,12 +249,12 @@ def test_kinds() -> None:
 
 def test_case_counts_unless_told_otherwise() -> None:
     assert count_edits(["The cat"], ["the cat"])[0].edits == 1
-    assert count_edits(["The cat"], ["the cat"], case_sensitive=False)[0].edits == 0
+    assert TER(case_sensitive=False).counts(["The cat"], ["the cat"])[0].edits == 0
 
 
 def test_normalising_divides_punctuation_from_words() -> None:
     assert count_edits(["cat ."], ["cat."])[0].edits == 2
-    assert count_edits(["cat ."], ["cat."], normalise=True)[0].edits == 0
+    assert count_edits(["cat ."], ["cat."], "13a")[0].edits == 0
 
 
 @settings(max_examples=50)
@@ -255,10 +265,15 @@ def test_the_rate_of_the_counts_is_corpus_ter(pairs: list[tuple[str, str]]) -> N
     assert edit_rate(count_edits(hyp, ref)) == pytest.approx(expected)
 
 
-def test_signature_tells_case_and_normalisation() -> None:
+def test_characters_are_compared_without_spaces() -> None:
+    assert count_edits(["猫 がい"], ["犬がいた"], "characters") == [EditCount(0, 1, 1, 0, length=4)]
+    assert words_of(["猫 がい"], "characters") == [["猫", "が", "い"]]
+
+
+def test_signature_tells_case_and_what_counts_as_a_word() -> None:
     assert "case:mixed" in ter_signature()
-    assert "case:lc" in ter_signature(case_sensitive=False)
-    assert "norm:yes" in ter_signature(normalise=True)
+    assert "norm:yes" in ter_signature("13a")
+    assert ter_signature("characters") == f"{ter_signature()}, of characters"
 
 
 def test_unequal_numbers_of_lines_are_refused() -> None:

@@ -102,8 +102,8 @@ def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
 @pytest.mark.parametrize(
     ("mt", "pe", "lower", "signature"),
     [
-        ("das blaue Haus.", "das rote Haus.", "25.00", ter_signature(normalise=True)),
-        ("睡猫在睡觉在睡觉在睡觉", "这只猫在睡觉在睡觉在睡觉", "16.67", f"{ter_signature()}, of characters"),
+        ("das blaue Haus.", "das rote Haus.", "25.00", ter_signature("13a")),
+        ("睡猫在睡觉在睡觉在睡觉", "这只猫在睡觉在睡觉在睡觉", "16.67", ter_signature("characters")),
     ],
 )
 def test_the_verdict_counts_words_as_they_are_written(mt: str, pe: str, lower: str, signature: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 from postedit.core.editor import Abilities, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.results import unchanged
-from postedit.evaluate.metrics import edits_of
 from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import (
@@ -239,7 +238,7 @@ def test_words_changed_are_words_of_ter_so_that_no_line_loses_more(space: str) -
     ],
 )
 def test_words_changed_are_counted_in_the_units_of_ter(tokenize: Tokenize, mt: str, text: str, words: int) -> None:
-    (lost,) = edits_of([text], [mt], tokenize)
+    (lost,) = count_edits([text], [mt], tokenize)
     assert words_changed(mt, text, tokenize) == lost.edits == words
 
 
