@@ -31,7 +31,7 @@ _UNLIMITED: Final = SearchConfig()
 _UNSPACED: Final = frozenset(
     {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "my", "mya", "km", "khm"}
 )
-"""Languages written without spaces between words, in scripts of `core.token_spelling.UNSPACED`."""
+"""Languages written without spaces between words, in scripts of `core.scripts.UNSPACED`."""
 
 
 def text_of(able: Abilities) -> PhraseTextConfig:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.scripts import has_unspaced_run
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
-from postedit.core.token_spelling import UNSPACED_RUN
 
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
@@ -206,7 +206,7 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
     for token, number in zip(tokens, spaced, strict=True):
         if token not in SPECIAL_TOKENS:  # a STEP may stand between any two tokens
             texts[number] += token.replace(_PART, "")
-    running = {number for number, text in texts.items() if UNSPACED_RUN.search(text)}
+    running = {number for number, text in texts.items() if has_unspaced_run(text)}
     word, index, before = 0, [], ""
     for token, after, number in zip(tokens, [*tokens[1:], ""], spaced):
         is_space = token == _SPACE and after == SPECIAL_TOKENS[UNK]

@@ -1,20 +1,9 @@
 """The spelling of the tokens of a vocabulary, which lets search recognise words in its output."""
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final
-
-UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
-"""Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
-
-UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}]{{5}}")
-"""Letters in a row that are taken for running text: where text is divided into words, few words are as long."""
 
 
 class Spelling:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.core.scripts import has_unspaced_run
 from postedit.text.words import PlainSplitter
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
     ends = list(accumulate(len(word) for word in words))
     starts = _first_tokens(vocabulary.word_index(ids), len(words))
     visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
-    runs = [UNSPACED_RUN.search(word) is not None for word in words]
+    runs = list(map(has_unspaced_run, words))
     before = _letters_before(vocabulary, ids) if any(runs) else []
     result = []
     for edit in found.edits:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postedit.core.model import Seq2Seq
-from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.core.scripts import has_unspaced_run
 from postedit.core.types import Batch
 from postedit.evaluate.metrics import COSTS
 from postedit.search import Hypothesis, Sampling, SearchConfig, beam_search, length_limits, sample
@@ -65,6 +65,6 @@ class CandidateSearch:
     def _texts(self, outputs: Sequence[tuple[int, ...]]) -> list[str]:
         """Return the words of the outputs of a sentence, with spaces between them, as the costs compare them."""
         texts = [" ".join(self._processor.written((), tokens)) for tokens in outputs]
-        if any(map(UNSPACED_RUN.search, texts)):  # a word may be a sentence there
+        if has_unspaced_run(*texts):
             return [" ".join(compared_words(text)) for text in texts]
         return texts

@@ -8,7 +8,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import Edit, PostEdit, Segment
-from postedit.core.token_spelling import UNSPACED
+from postedit.core.scripts import UNSPACED
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.text.edits import apply_edits
 from postedit.text.language_tags import base_language

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from postedit.core.scripts import letters_by_script
 from postedit.text.languages import SAMPLE, ranked_languages
-from postedit.text.swapped_sides import letters_by_script
 
 _CLEAR: Final = 20.0
 """Nats by which the most probable language must exceed the next one."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from postedit.core.edit_reasons import CorrectionReason, EditReason, ErrorReason, SourceReason, TrainingReason
 from postedit.core.editor import Edit
-from postedit.core.token_spelling import UNSPACED_RUN
+from postedit.core.scripts import has_unspaced_run
 from postedit.evaluate.table import Column, Table, TableRow, percentage
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.text.edits import changes, divided_edits, edits_between
@@ -57,7 +57,7 @@ def _human_changes(sentence: ExplainedSentence) -> list[tuple[int, int, bool]] |
     """Return where the post-editor changed mt, as `_meet` takes it; None if that is not known."""
     if sentence.pe is None or sentence.pe_words is None or "mt" not in sentence.spans:
         return None
-    if UNSPACED_RUN.search(sentence.mt) or UNSPACED_RUN.search(sentence.pe):  # a word may be a sentence there
+    if has_unspaced_run(sentence.mt, sentence.pe):
         made = divided_edits(sentence.mt, sentence.pe, edits_between(sentence.mt, sentence.pe))
         return [(*edit.mt_span, edit.op == "insert") for edit in made]
     spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")]

@@ -11,8 +11,8 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.core.editor import Edit, Editor, Side
 from postedit.core.evidence import Evidence, special_words
+from postedit.core.scripts import has_unspaced, has_unspaced_run
 from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP, UNK
-from postedit.core.token_spelling import UNSPACED, UNSPACED_RUN
 
 OUTPUT: Final = "output"
 
@@ -22,7 +22,6 @@ _NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "
 _UNKNOWN: Final = re.compile("(?:\ufffd|<unk(?:-[0-9]+)?>)+")
 """Spelling of what tokens do not tell of a text: parts of a character, and what the vocabulary lacks."""
 
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 
 
@@ -114,7 +113,7 @@ def explained_sentence(
     streams = {name: spelt[name] for name in words.streams}
     words = replace(words, streams=streams, output=spelt[OUTPUT], runners_up=others)
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
-    if pe_words is not None and "mt" in streams and any(map(UNSPACED_RUN.search, (texts.get("mt", ""), *pe_words))):
+    if pe_words is not None and "mt" in streams and has_unspaced_run(texts.get("mt", ""), *pe_words):
         mt_words = [word for place, word in enumerate(streams["mt"]) if place not in special["mt"]]
         pe_words = _divided_like(mt_words, pe_words)
     src, mt = texts.get("src", ""), texts.get("mt", "")
@@ -131,7 +130,7 @@ def _spans(
     plain = [place for place in range(len(words)) if place not in special]
     given = editor.word_spans(side, text)
     spans = dict(zip(plain, given)) if given is not None and len(given) == len(plain) else {}
-    if not spans or UNSPACED_RUN.search(text):  # there, the words of the editor are not those of the model
+    if not spans or has_unspaced_run(text):  # there, the words of the editor are not those of the model
         shown = [place for place, word in enumerate(words) if place not in special or word == SPECIAL_TOKENS[UNK]]
         spans = dict(zip(shown, _in_order(text, [words[place] for place in shown]) or ())) or spans
     places = (spans.get(place) if place not in special else None for place in range(len(words)))
@@ -196,7 +195,7 @@ def _divided_like(mt: Sequence[str], pe: Sequence[str]) -> tuple[str, ...]:
         if code.tag == "equal":
             kept.update(zip(range(code.src_start, code.src_end), range(code.dest_start, code.dest_end), strict=True))
     edges = [0, *accumulate(map(len, pe))]
-    unspaced = (pair for pair, word in zip(pairwise(edges), pe) if _UNSPACED.search(word))
+    unspaced = (pair for pair, word in zip(pairwise(edges), pe) if has_unspaced(word))
     divisible = {place for start, end in unspaced for place in range(start, end)}
     cuts = set(edges)
     for letters in starmap(range, pairwise([0, *accumulate(map(len, mt))])):

@@ -12,7 +12,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from postedit.core.token_spelling import UNSPACED
+from postedit.core.scripts import has_unspaced
 from postedit.text.words import MARKS
 
 Escape = Callable[[str], str]
@@ -32,7 +32,6 @@ PHRASE_MARKUP: Final = re.compile(rf"\{{\w+>|<\w+\}}|\{{\d+\}}|{MARKUP.pattern}"
 _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )  # of HTML
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ def _with_spaces(marked: MarkedText) -> MarkedText:
 def _is_one_word(before: str, after: str) -> bool:
     """Return whether two characters would form one word; False for scripts without spaces between words."""
     ends_word = before.isalnum() or (before != "" and before in MARKS)  # such as a vowel sign of Devanagari
-    return ends_word and after.isalnum() and not _UNSPACED.search(before + after)
+    return ends_word and after.isalnum() and not has_unspaced(before + after)
 
 
 def _markup_as_codes(marked: MarkedText) -> list[Part]:

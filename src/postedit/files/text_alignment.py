@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from postedit.core.token_spelling import UNSPACED
+from postedit.core.scripts import UNSPACED
 
 # A number is one word; so is each character of a script without spaces, together with its combining marks.
 _TOKENS: Final = regex.compile(rf"(?V1)\s+|\d+(?:[.,:]\d+)*|[[\w\p{{M}}\u200c\u200d]--[{UNSPACED}]]+|\X", regex.DOTALL)

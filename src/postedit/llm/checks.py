@@ -14,6 +14,7 @@ from typing import Final
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
+from postedit.core.scripts import letter_script
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
@@ -294,10 +295,9 @@ def _letters(text: str) -> int:
     return sum(map(str.isalpha, text))
 
 
-@lru_cache(maxsize=1 << 14)
 def _letter_script(letter: str) -> str:
-    name = unicodedata.name(letter, "").split(" ")[0].split("-")[0]
-    return "CJK" if name in ("HIRAGANA", "KATAKANA", "CJK", "BOPOMOFO") else name
+    script = letter_script(letter)
+    return "CJK" if script in ("HIRAGANA", "KATAKANA", "BOPOMOFO") else script
 
 
 @lru_cache(maxsize=1 << 12)

@@ -31,8 +31,8 @@ from postedit.core.editor import (
     Skipped,
 )
 from postedit.core.errors import DataError
+from postedit.core.scripts import has_unspaced
 from postedit.core.search_config import SearchConfig
-from postedit.core.token_spelling import UNSPACED
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import QualityTags
@@ -65,7 +65,6 @@ DECISIVE: Final = (
 )  # fmt: skip
 """Options of the section `llm` that can always change an output, whatever else is set."""
 
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _TOKENISED: Final = 4  # most characters per word of tokenised text in an unspaced script; running text has more
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
 
@@ -353,7 +352,7 @@ def _places(text: str, part: str) -> list[int]:
 def _rendered(segment: Segment, item: Item) -> _Sample:
     """Return an answer as a sample: with the spacing of mt wherever words are kept, and with its edits."""
     mt, answer = segment.mt or "", item.correction
-    running = _UNSPACED.search(mt) is not None and len(mt) > _TOKENISED * len(mt.split())
+    running = has_unspaced(mt) and len(mt) > _TOKENISED * len(mt.split())
     words = CharacterSplitter() if running else PlainSplitter()
     places, written = words.spans(mt), words.spans(answer)
     text, edits = splice(mt, places, _gaps(mt, places), [word.text for word in written], _gaps(answer, written))

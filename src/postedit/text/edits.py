@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
+from postedit.core.scripts import has_unspaced_run
 from postedit.core.special_tokens import STEP
-from postedit.core.token_spelling import UNSPACED_RUN
 from postedit.text.words import CHARACTER_PARTS, SPACED_WORD, UNSPACED_CHARACTER, Word
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def divided_edits(mt: str, text: str, edits: Iterable[Edit]) -> tuple[Edit, ...]
     result: list[Edit] = []
     for edit in edits:
         old, new = mt[slice(*edit.mt_span)], text[slice(*edit.pe_span)]
-        if not (UNSPACED_RUN.search(old) or UNSPACED_RUN.search(new)):
+        if not has_unspaced_run(old, new):
             result.append(edit)
             continue
         (mt_start, _), (pe_start, _) = edit.mt_span, edit.pe_span

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Final, Literal, get_args
 
-from postedit.core.token_spelling import UNSPACED
+from postedit.core.scripts import UNSPACED
 from postedit.text.words import JOINERS, MARKS
 
 Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup", "code", "hashtag", "mention"]

@@ -1,10 +1,9 @@
 """Detect whether sources and translations were passed in each other's place."""
 
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from postedit.core.scripts import letters_by_script
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier, scripts_of
 
@@ -53,11 +52,6 @@ def _mostly(texts: Sequence[str], scripts: frozenset[str]) -> bool:
     """Return whether more than half of the letters belong to one of these scripts."""
     letters = letters_by_script(texts)
     return 2 * sum(letters[script] for script in scripts) > letters.total()
-
-
-def letters_by_script(texts: Iterable[str]) -> Counter[str]:
-    """Return the number of letters in each script, keyed by the first word of their Unicode names."""
-    return Counter(unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha())
 
 
 def _by_language(languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-from postedit.core.token_spelling import UNSPACED
+from postedit.core.scripts import UNSPACED
 from postedit.text.language_tags import base_language
 
 TokenizerName = Literal["none", "moses"]
