@@ -7,7 +7,7 @@ from typing import Final
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
-from postedit.core.errors import ModelFolderError
+from postedit.core.errors import ModelFolderError, first_line
 
 _ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
 """Errors that downloads and uploads raise; failed connections are OSErrors."""
@@ -33,7 +33,7 @@ def download(model: str, patterns: Sequence[str]) -> Path:
         ) from None
     except _ERRORS as error:
         raise ModelFolderError(
-            f"{model}: no such folder, and the hub does not provide it: {_first_line(error)}"
+            f"{model}: no such folder, and the hub does not provide it: {first_line(error)}"
         ) from None
 
 
@@ -48,9 +48,4 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
         api.create_repo(repository, private=private, exist_ok=True)
         return str(api.upload_folder(repo_id=repository, folder_path=folder, ignore_patterns=[".*", "*/.*"]))
     except _ERRORS as error:
-        raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of an error message, since those of the hub have many lines."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ModelFolderError(f"{repository}: not uploaded to the hub: {first_line(error)}") from None

@@ -46,6 +46,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{match[0]}"?' if match else ""
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of the message of a library's error, without a full stop; its class if there is none."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
 def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
     """Import and return the optional module `name`.
 

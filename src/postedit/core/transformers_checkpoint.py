@@ -18,7 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from postedit.core.errors import RecipeError, library, nearest
+from postedit.core.errors import RecipeError, first_line, library, nearest
 from postedit.core.files import with_home
 from postedit.core.hints import split_fields
 from postedit.core.model import Vocabularies
@@ -392,5 +392,4 @@ def _call_library(
     except Exception as error:  # the library has no error class of its own, and damaged files can raise any error
         if or_none:
             return None
-        reason = str(error).strip().partition("\n")[0]
-        raise RecipeError(f"{checkpoint}: not a usable checkpoint: {reason}") from None
+        raise RecipeError(f"{checkpoint}: not a usable checkpoint: {first_line(error)}") from None

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from postedit.core.errors import PosteditError, library
+from postedit.core.errors import PosteditError, first_line, library
 from postedit.core.processes import WorkerError, until_error, usable_cores
 from postedit.distributed.schedule import Schedule
 
@@ -225,9 +225,9 @@ class _ActorPool:
             where |= {self.items[one].where: None for one in queue if one in self.items}
             problem = f"a worker died {_RETRIES + 1} times at {' or '.join(where)}, perhaps for lack of memory"
         except errors.RayActorError as error:
-            problem = f"a worker could not be started: {_first_line(error)}"
+            problem = f"a worker could not be started: {first_line(error)}"
         except errors.RayError as error:
-            problem = f"Ray failed at {self.items[item].where}: {_first_line(error)}"
+            problem = f"Ray failed at {self.items[item].where}: {first_line(error)}"
         return WorkerError(problem), True
 
 
@@ -258,7 +258,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
         ray.init(**options, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = "be started here" if address is None else f"be joined at {address}"
-        raise WorkerError(f"a Ray cluster cannot {where}: {_first_line(error)}") from None
+        raise WorkerError(f"a Ray cluster cannot {where}: {first_line(error)}") from None
     try:
         yield ray
     finally:
@@ -276,7 +276,3 @@ def _check_address(address: str) -> None:
         socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise WorkerError(f"--address {address}: no Ray cluster can be reached there ({error})") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")

@@ -21,7 +21,7 @@ from postedit.core.editor import (
     check_outputs,
     segments_of,
 )
-from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError, first_line
 from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
@@ -347,6 +347,7 @@ def _device_of(name: Device) -> torch.device:
     try:
         torch.empty(0, device=(device := torch.device(name)))
     except (AssertionError, RuntimeError, TypeError) as error:  # AssertionError: this build of PyTorch lacks it
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise DataError(f"device {name!r} cannot be used here ({reason}); give another one, such as cpu") from None
+        raise DataError(
+            f"device {name!r} cannot be used here ({first_line(error)}); give another one, such as cpu"
+        ) from None
     return device

@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.errors import DataError, library
+from postedit.core.errors import DataError, first_line, library
 from postedit.core.files import atomic_write
 from postedit.data.blocks import sample_evenly
 from postedit.data.lines import read_lines
@@ -50,8 +50,7 @@ class CrossEntropyDifference:
             try:
                 self._models.append(kenlm.Model(str(path)))
             except (OSError, RuntimeError) as error:
-                reason = str(error).partition("\n")[0]
-                raise DataError(f"{path}: no n-gram model that KenLM can read: {reason}") from None
+                raise DataError(f"{path}: no n-gram model that KenLM can read: {first_line(error)}") from None
 
     def __call__(self, sentence: str) -> float:
         """Return H_inside - H_outside in bits per word, counting the end of sentence; lower is more in-domain."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import torch
 
-from postedit.core.errors import DataError, PosteditError, library
+from postedit.core.errors import DataError, PosteditError, first_line, library
 from postedit.core.files import reason_of, sha256_of, with_home
 from postedit.core.wording import counted
 from postedit.data.lines import encode_lines
@@ -274,5 +274,4 @@ def _loaded(name: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except Exception as error:  # the libraries raise errors of many types
-        reason = str(error).strip().partition("\n")[0]
-        raise TranslatorError(f"{name}: cannot be loaded: {reason}") from None
+        raise TranslatorError(f"{name}: cannot be loaded: {first_line(error)}") from None
