@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from postedit.core.errors import DataError
 from postedit.files.marked_text import Escape
 from postedit.files.options import MACHINE_NAMES, Origin
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader, root_name
 from postedit.files.xml_text import escape, indent_before, marked_text
@@ -172,7 +172,7 @@ def _units(collected: Collected, first: tuple[str, Element], second: tuple[str, 
         source=marked_text(collected, source),
         target=marked_text(collected, target),
         origin=_origin(unit, variant, texts),
-        score=next((_percent(text) for name, text in texts.items() if _SCORE_PROPS.fullmatch(name)), None),
+        score=next((percentage(text) for name, text in texts.items() if _SCORE_PROPS.fullmatch(name)), None),
         notes=tuple(marked_text(collected, one).text for one in notes),
         candidates=tuple(OtherTarget(marked_text(collected, one), former=True) for one in former),
         languages=(first[0], second[0]),
@@ -195,11 +195,6 @@ def _origin(unit: Element, variant: Element, props: dict[str, str]) -> Origin | 
     ]
     last = next((name for name in names if name), "")
     return "machine" if MACHINE_NAMES.search(last) else None
-
-
-def _percent(text: str) -> float | None:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", text)
-    return None if match is None else float(match[1])
 
 
 def _added(unit: Unit, new: NewTarget) -> list[str]:

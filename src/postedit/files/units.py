@@ -1,5 +1,6 @@
 """Translation files as sequences of units, and patches that change targets and leave all other bytes as they are."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
 _ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # encodings that do not contain ASCII decode this differently
+_PERCENTAGE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
 
 
 def contains_ascii(codec: str) -> bool:
@@ -17,6 +19,12 @@ def contains_ascii(codec: str) -> bool:
         return _ASCII.encode("ascii").decode(codec) == _ASCII
     except (LookupError, UnicodeError):  # LookupError: unknown, or a codec from bytes to bytes, such as zlib
         return False
+
+
+def percentage(*values: str | None) -> float | None:
+    """Return the first of some values of attributes that is a percentage, such as "85" or "85.5 %"; None if none is."""
+    matches = (_PERCENTAGE.fullmatch(value or "") for value in values)
+    return next((float(match[1]) for match in matches if match), None)
 
 
 class Patch(NamedTuple):

@@ -1,6 +1,5 @@
 """XLIFF 1.2 and its dialects: SDL Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), WorldServer and MateCat."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
@@ -9,7 +8,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit
+from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit, percentage
 from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import escape, has_tracked_changes, marked_text, text_length
@@ -260,13 +259,13 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         values.get("mq:status"),
         None if status is None else status.attributes.get("match-quality"),
     )
-    score = _percent(
+    score = percentage(
         of_segment.get("percent"),
         values.get("mq:percent"),
         None if metadata is None else metadata.attributes.get("tm_score"),
     )
     if score is None and "m:score" in values:
-        share = _percent(values["m:score"])
+        share = percentage(values["m:score"])
         score = None if share is None else 100 * share
     former: Origin | None = None
     if _is_confirmed(element, sdl, origin):
@@ -297,14 +296,6 @@ def _first(table: Mapping[str, Value], *keys: str | None) -> Value | None:
     return next((table[key] for key in keys if key is not None and key in table), None)
 
 
-def _percent(*values: str | None) -> float | None:
-    for value in values:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", value or "")
-        if match:
-            return float(match[1])
-    return None
-
-
 def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTarget]:
     """Yield the matches beside a target, then former targets in reverse, because edits add new ones at the front."""
     others = [
@@ -314,11 +305,11 @@ def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTar
     for other in [*(one for one in others if not _is_former(one)), *reversed(former)]:
         name = other.attributes.get("origin", "")
         origin = _first(_ORIGINS, name) or ("machine" if MACHINE_NAMES.search(name) else None)
-        yield from _targets(unit, other, origin, _percent(other.attributes.get("match-quality")))
+        yield from _targets(unit, other, origin, percentage(other.attributes.get("match-quality")))
     for other in element.elements("mq:insertedmatch"):  # of memoQ; type 1 is machine translation
         name, kind = other.attributes.get("source", ""), other.attributes.get("matchtype")
         origin = "machine" if kind == "1" or MACHINE_NAMES.search(name) else None
-        yield from _targets(unit, other, origin, _percent(other.attributes.get("matchrate")))
+        yield from _targets(unit, other, origin, percentage(other.attributes.get("matchrate")))
 
 
 def _is_former(other: Element) -> bool:
@@ -337,7 +328,7 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
     found: list[Origin] = []
     for earlier in sdl.elements("sdl:prev-origin"):
         origin = _origin_of(earlier)
-        score = _percent(earlier.attributes.get("percent"))
+        score = percentage(earlier.attributes.get("percent"))
         found += ["fuzzy" if origin == "memory" and (score or 0) < 100 else origin] if origin else []
         found += _earlier_origins(earlier)
     return found

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from postedit.core.errors import DataError
 from postedit.files.marked_text import Code, Escape, MarkedText
 from postedit.files.options import Origin, UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
 from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
@@ -175,9 +175,9 @@ def _candidates(collected: Collected, segment: Element, source: Element, number:
             reference = re.split("[#/]", values.get("ref", ""))[-1].removeprefix("t=")
             if target is None or reference not in names:
                 continue
-            score = _number(values.get("matchQuality")) or _number(values.get("similarity"))
+            score = percentage(values.get("matchQuality")) or percentage(values.get("similarity"))
             origin = _ORIGINS.get(values.get("type", "tm"))
-            if origin == "memory" and (_number(values.get("similarity")) or score or 100) < 100:
+            if origin == "memory" and (percentage(values.get("similarity")) or score or 100) < 100:
                 origin = "fuzzy"
             same = other is None or marked_text(collected, other).text.split() == text
             yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER, same)
@@ -189,10 +189,6 @@ def _annotations(collected: Collected, holder: Element) -> Iterator[str]:
     if len(parts) == 1 and isinstance(parts[0], Element) and parts[0].name == "mrk":
         yield parts[0].attributes.get("id", "")
         yield from _annotations(collected, parts[0])
-
-
-def _number(value: str | None) -> float | None:
-    return float(value) if value and re.fullmatch(r"\d+(\.\d+)?", value) else None
 
 
 def _with_origin(unit: Unit, detail: str) -> Unit:
