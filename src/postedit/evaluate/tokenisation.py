@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 from unicodedata import is_normalized
 
 from postedit.core.errors import DataError
+from postedit.core.scripts import UNSPACED
 from postedit.text.words import MARKS, PAUSES, STOPS
 
 Tokenize = Literal["none", "13a", "characters"]
@@ -19,9 +20,9 @@ _PATTERNS: Final = {
     "apart": re.compile(rf"(?:^| ){_PUNCTUATION}(?= |$)"),
     "escaped": re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);"),
     "subwords": re.compile(r"@@ |(?:^| )▁|##\w"),
-    "unspaced": re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"),
+    "unspaced": re.compile(f"[{UNSPACED}]"),
 }
-"""Patterns by field of `TokenisationSigns`; the last are letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+"""Patterns by field of `TokenisationSigns`."""
 
 _UNSPACED_LENGTH: Final = 8.0
 """Mean characters between spaces above which text in these scripts is not tokenised: their words are much shorter."""

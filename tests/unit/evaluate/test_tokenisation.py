@@ -27,6 +27,12 @@ def test_forms_of_other_scripts(word: str, mark: str) -> None:
     assert tokenisation_signs([f"{word} {word} {mark}"] * 9).form == "tokenised"
 
 
+@pytest.mark.parametrize("line", ["ファイルを保存できませんでした", "ﾌｧｲﾙｦﾎｿﾞﾝﾃﾞｷﾏｾﾝﾃﾞｼﾀ", "ไม่สามารถบันทึกไฟล์ได้"])
+def test_text_without_spaces_is_unsegmented(line: str) -> None:
+    assert tokenisation_signs([line]).unsegmented
+    assert not tokenisation_signs([" ".join(line)]).unsegmented
+
+
 def test_differing_tokenisation_is_reported() -> None:
     (found,) = tokenisation_differences("hyp", RUNNING, "pe", TOKENISED)
     assert "hyp seems to be running text and pe tokenised" in found
