@@ -108,7 +108,7 @@ def assess(
     if not editors:
         shared.refuse_given(ctx, ("assignments", "search_file", "protect"), "without --editor MODEL")
     work = Workload(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
-    chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    chosen = options.CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
         raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")
     inputs = [*files_read(triplets, before), search_file, *chosen.paths]

@@ -119,8 +119,7 @@ def edit(
     # Without --out, or with --src, a folder can only be a model, even if it is a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
     flags, llm = {"beam": beam, "n_best": n_best}, {"endpoint": endpoint, "budget": budget}
-    chosen = options.read_options(assignments, search_file, flags, llm, windows=True, kind=options.LearningOptions)
-    assert isinstance(chosen, options.LearningOptions)
+    chosen = options.LearningOptions.read(assignments, search_file, flags, llm, windows=True)
     if files:
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
             if value is not None:

@@ -13,7 +13,6 @@ from postedit.cli.search_options import (
     LearningOptions,
     SearchFileOption,
     SetOption,
-    read_options,
     search_config,
 )
 from postedit.core.errors import DataError
@@ -109,9 +108,7 @@ def explain(
     """
     outputs = {"--html": html, "--edits": edits, "--evidence": evidence, "--src-links": src_links}
     outputs |= {"--mt-links": mt_links, "--tags": tags, "--json": json_out, "--markdown": markdown}
-    llm = {"endpoint": endpoint, "budget": budget}
-    options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
-    assert isinstance(options, LearningOptions)
+    options = LearningOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     inputs = (src, mt, pe, gold_links, gold_tags, search_file, *options.paths)
     shared.check_outputs(outputs, (*inputs, *shared.files_named(glossary, memory)))
     if figures is not None and figures.exists() and not figures.is_dir():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.cli import shared
-from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
+from postedit.cli.search_options import CommandOptions, HelpSearchOption, SearchFileOption, SetOption, search_config
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
@@ -61,7 +61,7 @@ def gate(
     The gate is learnt on one part of the development set and tested on the rest. If no gate passes the test, it stays
     closed: the output is mt. The test holds for text like that of the development set.
     """
-    options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    options = CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     options.check_revertible("gates")
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
     shared.check_outputs({"--out": out, "--plot": plot}, inputs)

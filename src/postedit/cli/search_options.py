@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import typer
 from pydantic import Field
@@ -112,6 +112,49 @@ class CommandOptions(Config):
     llm: LlmOptions = Field(LlmOptions(), description="options of a language model behind an endpoint")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
+    @classmethod
+    def read(
+        cls,
+        assignments: Sequence[str] | None,
+        file: Path | None,
+        flags: Mapping[str, Any] | None = None,
+        llm: Mapping[str, Any] | None = None,
+        *,
+        windows: bool = False,
+    ) -> Self:
+        """Return the options of a command; `--set` and flags take precedence over the file of `--search`.
+
+        Values of search options are not checked. `search.banned` and `search.required` may name a file with one word or
+        phrase per line; a line `source<TAB>word` of required words applies to segments whose source contains `source`.
+
+        Args:
+            assignments: values of `--set`, as NAME=VALUE.
+            file: TOML file of `--search`.
+            flags: search options that have flags of their own, by name; None for flags not given.
+            llm: likewise, options of the section `llm`.
+            windows: whether the command has the option `chunk_lines`.
+
+        Raises:
+            RecipeError: if options are unknown or out of range; the message names all of them.
+            DataError: if a flag contradicts `--set`, the budget is 0, or a file of words cannot be read.
+        """
+        values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
+        if flagged := _given(llm):
+            if flagged.get("budget") == 0:
+                raise DataError("--budget 0 allows no request: give what they may cost, or leave it out for no limit")
+            values = {**values, "llm": {**values.get("llm", {}), **flagged}}
+        misplaced = [name for name in values if name in SearchConfig.model_fields]
+        options, problems = check_config(cls, {name: values[name] for name in values if name not in misplaced})
+        problems += [f'{name}: no such option; did you mean "search.{name}"?' for name in misplaced]
+        if options is None or problems:
+            raise problem_report(str(file or "--set"), problems)
+        _check_names(options.search)
+        if options.chunk_lines is not None and not windows:
+            raise DataError("chunk_lines is an option of `postedit edit`, which reads files in windows; leave it out")
+        given = _given(flags)
+        _check_flags(given, override({}, assignments or []).get("search", {}))
+        return options.model_copy(update={"search": {**options.search, **_terms_in_files(options.search), **given}})
+
     @property
     def paths(self) -> list[Path]:
         """Paths of the files that these options name, which no output may overwrite."""
@@ -210,62 +253,32 @@ class LearningOptions(CommandOptions, LearningConfig):
         return MemorySpec.now(where, learn, self)
 
 
-def read_options(
-    assignments: Sequence[str] | None,
-    file: Path | None,
-    flags: Mapping[str, Any] | None = None,
-    llm: Mapping[str, Any] | None = None,
-    *,
-    windows: bool = False,
-    kind: type[CommandOptions] = CommandOptions,
-) -> CommandOptions:
-    """Return the options of a command; `--set` and flags take precedence over the file of `--search`.
+def _given(flags: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (flags or {}).items() if value is not None}
 
-    Values of search options are not checked. `search.banned` and `search.required` may name a file with one word or
-    phrase per line; a line `source<TAB>word` of required words applies to segments whose source contains `source`.
 
-    Args:
-        assignments: values of `--set`, as NAME=VALUE.
-        file: TOML file of `--search`.
-        flags: search options that have flags of their own, by name; None for flags not given.
-        llm: likewise, options of the section `llm`.
-        windows: whether the command has the option `chunk_lines`.
-        kind: class of the options that the command accepts.
-
-    Raises:
-        RecipeError: if options are unknown or out of range; the message names all of them.
-        DataError: if a flag contradicts `--set`, the budget is 0, or a file of words cannot be read.
-    """
-    values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
-    flagged = {name: value for name, value in (llm or {}).items() if value is not None}
-    if flagged.get("budget") == 0:
-        raise DataError("--budget 0 allows no request: give what they may cost, or leave it out for no limit")
-    if flagged:
-        values = {**values, "llm": {**values.get("llm", {}), **flagged}}
-    known = sorted(SearchConfig.model_fields)
-    misplaced = [name for name in values if name in known]
-    options, problems = check_config(kind, {name: values[name] for name in values if name not in known})
-    problems += [f'{name}: no such option; did you mean "search.{name}"?' for name in misplaced]
-    if options is None or problems:
-        raise problem_report(str(file or "--set"), problems)
-    former = {name: present for name, present in FORMER_NAMES.items() if name in options.search}
+def _check_names(search: Mapping[str, Any]) -> None:
+    former = [f"search.{name} is now search.{now}" for name, now in FORMER_NAMES.items() if name in search]
     if former:
-        raise DataError("; ".join(f"search.{name} is now search.{present}" for name, present in former.items()))
-    unknown = [f"search.{name}: no such option{nearest(name, known)}" for name in options.search if name not in known]
+        raise DataError("; ".join(former))
+    known = sorted(SearchConfig.model_fields)
+    unknown = [f"search.{name}: no such option{nearest(name, known)}" for name in search if name not in known]
     if unknown:
         raise DataError(f"{'; '.join(unknown)} (known here: {', '.join(known)})")
-    if options.chunk_lines is not None and not windows:
-        raise DataError("chunk_lines is an option of `postedit edit`, which reads files in windows; leave it out")
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    assigned = override({}, assignments or []).get("search", {})
-    for name, value in given.items():
+
+
+def _check_flags(flags: Mapping[str, Any], assigned: Mapping[str, Any]) -> None:
+    for name, value in flags.items():
         if assigned.get(name, value) != value:
             raise DataError(
                 f"--{name.replace('_', '-')} {value} contradicts --set search.{name}={assigned[name]}; give one of them"
             )
-    files = {name: Path(value) for name, value in options.search.items() if isinstance(value, str)}
-    read = {name: list(_read_terms(files[name], name)) for name in ("banned", "required") if name in files}
-    return options.model_copy(update={"search": {**options.search, **read, **given}})
+
+
+def _terms_in_files(search: Mapping[str, Any]) -> dict[str, list[str | dict[str, str]]]:
+    """Return the banned and the required words for which the options name a file."""
+    names = [name for name in ("banned", "required") if isinstance(search.get(name), str)]
+    return {name: list(_read_terms(Path(search[name]), name)) for name in names}
 
 
 def _read_terms(path: Path, option: str) -> Iterator[str | dict[str, str]]:

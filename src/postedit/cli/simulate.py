@@ -57,8 +57,7 @@ def simulate(
 
     if plot is not None and plot.suffix[1:] not in FORMATS:
         raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
-    chosen = options.read_options(assignments, search_file, kind=options.LearningOptions)
-    assert isinstance(chosen, options.LearningOptions)
+    chosen = options.LearningOptions.read(assignments, search_file)
     (files,) = files_of([stream])
     shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
     corrections, _ = read_triplet_corrections(stream, most=lines)

@@ -12,7 +12,6 @@ from postedit.cli.search_options import (
     HelpSearchOption,
     SearchFileOption,
     SetOption,
-    read_options,
     search_config,
     with_given,
 )
@@ -73,7 +72,7 @@ def tune(
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
-    given = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    given = CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if given.ensemble.weights:
         raise DataError("ensemble.weights are what tuning finds; leave them out")
     if given.search.get("mbr"):
