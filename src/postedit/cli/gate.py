@@ -86,10 +86,9 @@ def gate(
         )
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     if len(dev.src) < ENOUGH_LINES:
-        few = "line is" if len(dev.src) == 1 else "lines are"
         shared.warn(
-            f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, especially if the model "
-            f"changes few lines; {ENOUGH_LINES} or more are better"
+            f"{counted(len(dev.src), 'line is', 'lines are')} few: the test may keep the gate of a good model closed, "
+            f"especially if the model changes few lines; {ENOUGH_LINES} or more are better"
         )
     shared.warn_of_words(pe, dev.pe, tokenize)
     silence_library()

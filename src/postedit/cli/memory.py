@@ -193,8 +193,7 @@ def delete(
             check_project(opened, project)
         elif yes:
             count = opened.delete(project)
-            entries = "1 entry" if count == 1 else f"{count:,} entries"
-            typer.echo(f'{opened.place}: {entries} of project "{project}" deleted')
+            typer.echo(f'{opened.place}: {counted(count, "entry", "entries")} of project "{project}" deleted')
         else:
             raise DataError(
                 f'{opened.place}: would delete {counted(found.corrections, "correction")} of project "{project}", and '

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from postedit.core.arguments import python_value
 from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.files import load_text, reason_of
+from postedit.core.wording import counted
 
 
 class Config(BaseModel):
@@ -95,8 +96,7 @@ _OWN_WORDS: Final = {
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
     """Return one error that lists all `problems` found in `where`."""
     lines = list(problems)
-    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
-    return RecipeError("\n".join([f"{where}: {count}", *(f"  - {line}" for line in lines)]))
+    return RecipeError("\n".join([f"{where}: {counted(len(lines), 'problem')}", *(f"  - {line}" for line in lines)]))
 
 
 def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from postedit.core.files import with_home
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with what it counts: "1 unit", "2,000 units"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with what it counts: "1 unit", "2,000 units"; `plural` is given if it has not just an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def duration(seconds: float) -> str:

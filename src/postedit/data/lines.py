@@ -126,7 +126,7 @@ def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[st
 
 def returns_warning(path: Path, count: int) -> str:
     """Return a warning that a file has `count` Windows line ends."""
-    lines = "1 line ends" if count == 1 else f"{count:,} lines end"
+    lines = counted(count, "line ends", "lines end")
     return f"{path}: {lines} in CR LF (Windows line ends); the CR is dropped from the text"
 
 

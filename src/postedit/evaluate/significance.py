@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from postedit.core.wording import counted
 from postedit.evaluate.metrics import Floats, Ints
 
 RESAMPLES: Final = 10_000
@@ -35,7 +36,7 @@ _TIE: Final = 1e-9  # score differences closer than this are equal: sums in anot
 
 def too_few(sentences: int) -> str:
     """Return the clause "N sentences are too few to compare", for N below `MIN_SENTENCES`."""
-    return f"{sentences} {'sentence is' if sentences == 1 else 'sentences are'} too few to compare"
+    return f"{counted(sentences, 'sentence is', 'sentences are')} too few to compare"
 
 
 def group_of(places: Ints, sentences: int) -> Ints:
