@@ -71,7 +71,7 @@ class JudgedLearner(ABC):
         """Return the place of the first watched correction, if there are `count` in all."""
         return max(0, count - self._watched)
 
-    def _at(self, place: int) -> Correction:
+    def _correction_at(self, place: int) -> Correction:
         return self._corrections[self._numbers[place]]
 
     @abstractmethod

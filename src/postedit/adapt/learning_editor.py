@@ -98,7 +98,7 @@ def _learner(
         chained = _models_of_chain(Path(model), device)
         for one in chained:
             one.chosen_for(pair)
-        return _followed(*chained, config)
+        return _online_with_phrases(*chained, config)
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         phrases.chosen_for(pair)
@@ -106,7 +106,7 @@ def _learner(
             raise DataError(f"{model}: learns by phrases, not {learn}; give auto")
         if divided and not alone:
             raise DataError(f"{model}: divides texts as it was trained to; leave phrases.* out")
-        own = _named("phrases", config.phrases) if alone else {}
+        own = _settings_of("phrases", config.phrases) if alone else {}
         return phrases, PhraseLearner(phrases), {"learn": "phrases", **own}
     editor = load_to_adapt(model, device)
     editor.chosen_for(pair)
@@ -122,20 +122,20 @@ def _learner(
         return editor, known, {"learn": way}
     if way == "nearest":
         nearest = NearestAdaptation(editor, config.nearest)
-        return nearest, nearest, {"learn": way, **_named("nearest", config.nearest)}
-    online = _named("online", config.online)
+        return nearest, nearest, {"learn": way, **_settings_of("nearest", config.nearest)}
+    online = _settings_of("online", config.online)
     if way == "online":
         return editor, NeuralLearner(editor, config.online), {"learn": way, **online}
     text = config.phrases if divided else text_of(editor.abilities)
-    followed, learner, options = _followed(editor, PhraseEditor.empty(text), config)
-    return followed, learner, {**options, **_named("phrases", text)}
+    followed, learner, options = _online_with_phrases(editor, PhraseEditor.empty(text), config)
+    return followed, learner, {**options, **_settings_of("phrases", text)}
 
 
-def _followed(
+def _online_with_phrases(
     editor: PostEditor, phrases: PhraseEditor, config: LearningConfig
 ) -> tuple[Editor, Learner, dict[str, Any]]:
     followed = FollowedByPhrases(editor, config.online, phrases)
-    return followed, followed, {"learn": "online and phrases", **_named("online", config.online)}
+    return followed, followed, {"learn": "online and phrases", **_settings_of("online", config.online)}
 
 
 def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEditor, PhraseEditor]:
@@ -156,7 +156,7 @@ def _phrase_based(model: Path) -> PhraseEditor | None:
     return PhraseFolder.load(model).editor(model) if architecture_of(model) == PHRASE_BASED else None
 
 
-def _named(section: str, config: Config) -> dict[str, Any]:
+def _settings_of(section: str, config: Config) -> dict[str, Any]:
     return {f"{section}.{name}": value for name, value in config.model_dump(mode="json").items()}
 
 

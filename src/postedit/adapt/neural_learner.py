@@ -150,7 +150,7 @@ class NeuralLearner(JudgedLearner):
         return version * self._config.version_every
 
     def _judge(self, place: int) -> int:
-        correction = self._at(place)
+        correction = self._correction_at(place)
         if self._batches.batch([correction]) is None:
             return 0
         trained, learnt = self.trained_output(self._numbers[place]), self._edits.output(correction)
@@ -164,7 +164,7 @@ class NeuralLearner(JudgedLearner):
             self._versions = {one: state for one, state in self._versions.items() if _is_kept(one, latest)}
         rng = random.Random(self._config.seed * 1_000_003 + place)
         others = rng.sample(range(place), min(self._config.replay, place))
-        batch = self._batches.batch([self._at(row) for row in (place, *others)])
+        batch = self._batches.batch([self._correction_at(row) for row in (place, *others)])
         for _ in range(self._config.steps if batch is not None else 0):
             assert batch is not None
             self._adapters.step(batch, self._config.rate)
@@ -239,7 +239,7 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
         return place
 
     def _judge(self, place: int) -> int:
-        correction = self._at(place)
+        correction = self._correction_at(place)
         near = self._near(correction.src, correction.mt)
         if not near or self._batches.batch([correction]) is None:
             return 0
@@ -249,5 +249,5 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
         return self._edits.count(correction, trained) - self._edits.count(correction, adapted)
 
     def _learn(self, place: int) -> None:
-        correction = self._at(place)
+        correction = self._correction_at(place)
         self._index.add(self._numbers[place], correction.src, correction.mt)

@@ -78,9 +78,12 @@ def _print_shared(statistics: CorpusStatistics, out: Console) -> None:
         columns += [f"are in {name}", f"of {name} are here"]
     table = new_table(["same", *columns], columns)
     for kind in SHARED:
-        cells = [_of(statistics.repeated[kind], statistics.triplets)]
+        cells = [_count_and_share(statistics.repeated[kind], statistics.triplets)]
         for overlap in statistics.overlaps.values():
-            cells += [_of(overlap.here[kind], statistics.triplets), _of(overlap.there[kind], overlap.triplets)]
+            cells += [
+                _count_and_share(overlap.here[kind], statistics.triplets),
+                _count_and_share(overlap.there[kind], overlap.triplets),
+            ]
         table.add_row(kind, *cells)
     out.print(table)
     out.print("nearly: except for case, numbers and punctuation", style="dim")
@@ -101,7 +104,7 @@ def _context(edit: EditInContext) -> Text:
     return Text.assemble((left, "dim"), (edit.new or "∅", "bold"), (right, "dim"))
 
 
-def _of(count: int, total: int) -> str:
+def _count_and_share(count: int, total: int) -> str:
     return f"{count:,} ({percent(count, total)} %)"
 
 

@@ -130,7 +130,7 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         _print_words(evidence, out)
     for why in edit_reasons(1, sentence):
         cited = [
-            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %{_nats(found)})"
+            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %{_loss_in_words(found)})"
             for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
             if found is not None and found.stands_out
         ]
@@ -140,7 +140,7 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         out.print("\n".join([line, *(f"  {text}" for text in why.texts)]), markup=False, soft_wrap=True)
 
 
-def _nats(found: "Citation") -> str:
+def _loss_in_words(found: "Citation") -> str:
     return "" if found.nats is None else f", {found.nats:.1f} nats"
 
 

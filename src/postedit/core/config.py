@@ -135,7 +135,7 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
             raise RecipeError(f'--set {assignment}: write it as option=value, for instance "train.lr=3e-4"')
         table: Any = result
         for key in keys[:-1]:
-            table = _named(table, key) if isinstance(table, list) else table.setdefault(key, {})
+            table = _table_named(table, key) if isinstance(table, list) else table.setdefault(key, {})
             if not isinstance(table, dict | list):
                 raise RecipeError(f"--set {assignment}: {key} is a value, not a table of options")
         if isinstance(table, list):
@@ -144,7 +144,7 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
     return result
 
 
-def _named(tables: list[Any], name: str) -> Any:
+def _table_named(tables: list[Any], name: str) -> Any:
     """Return the table with this name from an array of tables such as [[stage]]."""
     known = {table["name"]: table for table in tables if isinstance(table, dict) and isinstance(table.get("name"), str)}
     if name not in known:
@@ -182,7 +182,7 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
         return f"{option}: must have {needed} entries (it has {len(found)}) (found {found!r})"
     if problem["type"] == "missing":
         return f"{name}: missing; it has no default"
-    limits = {key: _whole(value) for key, value in problem.get("ctx", {}).items()}
+    limits = {key: _as_integer(value) for key, value in problem.get("ctx", {}).items()}
     own = _OWN_WORDS.get(problem["type"])
     message = own.format(**limits) if own else problem["msg"].removeprefix("Value error, ")
     if not problem["loc"] or (problem["type"] == "value_error" and isinstance(problem["input"], Mapping)):
@@ -191,7 +191,7 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
     return f"{name}: {message} (found {problem.get('input')!r})"
 
 
-def _whole(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

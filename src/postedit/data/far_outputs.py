@@ -42,7 +42,7 @@ def sent(path: Path) -> Iterator[list[str]]:
     if not is_far(path):
         yield done
         return
-    _try(path)
+    _check_far_writable(path)
     folder = unsent(path).parent
     with explain_os_errors(folder):
         folder.mkdir(exist_ok=True)
@@ -54,22 +54,22 @@ def sent(path: Path) -> Iterator[list[str]]:
         raise
     for file in lasting_files(folder):
         goal = path.parent / file.relative_to(folder).as_posix()
-        with _explained(goal, f"; it is complete in {folder}: copy it from there"):
+        with _explain_write_errors(goal, f"; it is complete in {folder}: copy it from there"):
             _files_of(goal).put_file(str(file), _name_of(goal))
         done.append(str(goal))
     shutil.rmtree(folder)
 
 
-def _try(path: Path) -> None:
+def _check_far_writable(path: Path) -> None:
     """Write a file beside `path` and remove it, so that missing permissions are found before hours of work."""
     trial = path.with_name(f".{path.name}.{os.getpid()}.trial")
-    with _explained(path, ""):
+    with _explain_write_errors(path, ""):
         _files_of(trial).pipe_file(_name_of(trial), b"")
         _files_of(trial).rm_file(_name_of(trial))
 
 
 @contextmanager
-def _explained(path: Path, what_now: str) -> Iterator[None]:
+def _explain_write_errors(path: Path, what_now: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # every file system of fsspec raises errors of its own

@@ -124,7 +124,7 @@ class Combination(Config):
             problems = _weight_problems(config)
         if config is None or problems:
             raise ModelFolderError(f"{path}: not a combination that can be used: {'; '.join(problems)}")
-        members = [_found(path, number, member) for number, member in enumerate(config.members, start=1)]
+        members = [_located(path, number, member) for number, member in enumerate(config.members, start=1)]
         return config.model_copy(update={"members": members})
 
 
@@ -153,7 +153,7 @@ def _weight_problems(config: Combination) -> list[str]:
     return missing + unknown
 
 
-def _found(file: Path, number: int, member: Member) -> Member:
+def _located(file: Path, number: int, member: Member) -> Member:
     if member.is_behind_endpoint:
         return member  # it is checked later, when its prompt is known
     path = (file.resolve().parent / member.path).resolve()

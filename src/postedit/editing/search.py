@@ -120,7 +120,7 @@ class SegmentSearch:
         # The draft search knows the score of mt only without guidance, and only if the output may be as long as mt.
         guided = self._guidance.applies_to(segments)
         unsure = [row for row, (only,) in enumerate(found) if guided or only.hit_limit]
-        for row, better in zip(unsure, self._with_mt(*_of(unsure, segments, found)), strict=True):
+        for row, better in zip(unsure, self._with_mt(*_at_rows(unsure, segments, found)), strict=True):
             found[row] = better
         stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
@@ -281,7 +281,7 @@ def _batched(
     return in_batches(segments, [one.length for one in segments], budget, work)
 
 
-def _of(
+def _at_rows(
     rows: Sequence[int], segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
 ) -> tuple[list[EncodedSegment], list[list[Hypothesis]]]:
     """Return the segments of these rows and their outputs."""

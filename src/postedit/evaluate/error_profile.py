@@ -98,7 +98,7 @@ def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
         places.add(words)
     systematic = {change for change in again if 2 * times[change] >= places.counts[change.old]}
     ordered = sorted(again, key=lambda change: (-in_segments[change], change))
-    listed = [_listed(change, times[change], places.counts[change.old]) for change in ordered[:LISTED]]
+    listed = [_repeated_change(change, times[change], places.counts[change.old]) for change in ordered[:LISTED]]
     return ErrorProfile(
         len(mt),
         sum(not found for found in changes),
@@ -142,7 +142,7 @@ def _kinds(mt: Sequence[str], pe: Sequence[str]) -> Iterator[KindOfError]:
         yield KindOfError(kind, edits[kind], segments[kind])
 
 
-def _listed(change: WordChange, times: int, places: int, source: str = "") -> RepeatedChange:
+def _repeated_change(change: WordChange, times: int, places: int, source: str = "") -> RepeatedChange:
     old, new = (" ".join(word for word in words if not word.startswith("\n")) for words in change)
     return RepeatedChange(old, new, times, places, source)
 
@@ -167,7 +167,7 @@ def _terms(
         rare = [word for word in common if frequency[word] <= max(2, _COMMON * len(src))]
         if rare and _is_term(change):
             source = min(rare, key=lambda word: (frequency[word], -len(word), word))
-            terms.append(_listed(change, times[change], places[change.old], source))
+            terms.append(_repeated_change(change, times[change], places[change.old], source))
     return terms
 
 

@@ -211,9 +211,11 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     for one, loss in sorted(zip(helpful, losses, strict=True), key=lambda pair: _is_unpriced(pair[0], work)):
         if not loss:
             unknown = "; what it costs is not known" * _is_unpriced(one, work)
-            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}{unknown}")
+            return Recommendation(
+                "yes", one.name, f"{one.name} spares {_chosen_gain_in_words(one, editors, ter)}{unknown}"
+            )
     best = (helpful or ordered)[0]
-    now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
+    now = f"the best editor at hand, {best.name}, spares {_chosen_gain_in_words(best, editors, ter)}"
     if losses:
         now += f", but {losses[0]}"
     hopes = list(_hopes(ordered, ter, least, work))
@@ -233,8 +235,8 @@ def _hopes(editors: Sequence[EditorGain], ter: float, least: float, work: Worklo
         for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
             if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
                 told = (
-                    f"with {expected.number} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
-                    f"{', which is rough' * expected.is_rough}"
+                    f"with {expected.number} triplets {one.name} is expected to spare "
+                    f"{_gain_in_words(expected.gain, ter)}{', which is rough' * expected.is_rough}"
                 )
                 yield Recommendation("all" if expected.is_given else "later", one.name, told)
 
@@ -271,15 +273,15 @@ def _shares(gain: Gain, ter: float) -> Gain:
     return Gain(*(percentage(points, ter) or 0.0 for points in gain))
 
 
-def _told(gain: Gain, ter: float, why_wide: str = "") -> str:
+def _gain_in_words(gain: Gain, ter: float, why_wide: str = "") -> str:
     share, low, high = _shares(gain, ter)
     return f"{share:z.1f} % of the edits ({CONFIDENCE:.0%} interval {low:z.1f} to {high:z.1f} %{why_wide})"
 
 
-def _told_of(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
+def _chosen_gain_in_words(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
     """Return in words the gain of an editor that was chosen among several."""
     why_wide = f", wider as {len(editors)} editors were tried" if len(editors) > 1 else ""
-    return _told(one.gain(ter, simultaneous(len(editors))), ter, why_wide)
+    return _gain_in_words(one.gain(ter, simultaneous(len(editors))), ter, why_wide)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,14 +79,14 @@ def interval_chart(title: str, values: Sequence[tuple[str, Ranged]], unit: str) 
         return _MARGIN + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (_WIDTH - 2 * _MARGIN)
 
     parts = [
-        f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height}"{_strong(tick)}/>'
+        f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height}"{_tick_class(tick)}/>'
         f'<text x="{x(tick):.1f}" y="{height + 14}" text-anchor="middle">{_number(tick)}</text>'
         for tick in ticks
     ]
     for row, (label, one) in enumerate(values):
         middle = row * _ROW + 28
         colour = "var(--good)" if one.low > 0.0 else "var(--bad)" if one.high < 0.0 else "var(--soft)"
-        hint = f"{escape(label)}: {_told(one, unit)}"
+        hint = f"{escape(label)}: {_interval_in_words(one, unit)}"
         parts.append(
             f'<g><title>{hint}</title><text x="{_MARGIN}" y="{middle - 10}" class="name">{escape(label)}</text>'
             f'<path d="M{x(one.low):.1f} {middle}H{x(one.high):.1f}" stroke="{colour}" stroke-width="3"/>'
@@ -123,7 +123,7 @@ def curve_chart(title: str, curves: Sequence[Curve], unit: str, below: str) -> s
         parts.append(f'<polygon points="{upper} {lower}" fill="{colour}" opacity=".16"/>')
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         for place, one in pairs:
-            hint = f"<title>{escape(curve.name)}, {place:,.0f}: {_told(one, unit)}</title>"
+            hint = f"<title>{escape(curve.name)}, {place:,.0f}: {_interval_in_words(one, unit)}</title>"
             parts.append(f'<circle cx="{x(place):.1f}" cy="{y(one.value):.1f}" r="3.5" fill="{colour}">{hint}</circle>')
     keys = [(curve.name, colour) for curve, colour in zip(curves, colours, strict=True)]
     return _figure(f"{title}, {unit}", bottom + _BELOW + 4, parts, keys)
@@ -148,7 +148,7 @@ def _levels(ticks: Sequence[float], sign: str = "") -> list[str]:
     """Return a line across the chart for each tick, labelled with its number followed by `sign`."""
     return [
         f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{_height(tick, ticks):.1f}" y2="{_height(tick, ticks):.1f}"'
-        f"{_strong(tick)}/>"
+        f"{_tick_class(tick)}/>"
         f'<text x="{_LEFT - 6}" y="{_height(tick, ticks) + 3.5:.1f}" text-anchor="end">{_number(tick)}{sign}</text>'
         for tick in ticks
     ]
@@ -158,11 +158,11 @@ def _number(tick: float) -> str:
     return f"{tick:,.10g}"
 
 
-def _told(one: Ranged, unit: str) -> str:
+def _interval_in_words(one: Ranged, unit: str) -> str:
     return f"{one.value:z.2f}, {one.low:z.2f} to {one.high:z.2f} {escape(unit)}"
 
 
-def _strong(tick: float) -> str:
+def _tick_class(tick: float) -> str:
     return ' class="zero"' if tick == 0.0 else ""
 
 

@@ -86,7 +86,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[None]:
     """
     from matplotlib import rc_context
 
-    with _quiet():
+    with _without_font_messages():
         settings: dict[Any, Any] = {"font.family": _installed(), "svg.hashsalt": "postedit", **options}
         with rc_context(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -94,7 +94,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _without_font_messages() -> Iterator[None]:
     log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -106,7 +106,7 @@ def _quiet() -> Iterator[None]:
 
 def missing_characters(texts: Iterable[str]) -> set[str]:
     """Return the characters of texts that no installed font of `_FAMILIES` has; a PNG shows boxes for them."""
-    with _quiet():
+    with _without_font_messages():
         from matplotlib import font_manager
         from matplotlib.ft2font import FT2Font
 

@@ -27,7 +27,7 @@ def reason_text(reason: EditReason) -> str:
     """Return a reason as a sentence, without a full stop."""
     match reason:
         case CorrectionReason():
-            return ", ".join([_corrections(reason), *_others(reason)])
+            return ", ".join([_corrections(reason), *_other_counts(reason)])
         case TrainingReason():
             total = reason.made + reason.kept + reason.otherwise
             examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
@@ -46,9 +46,9 @@ def _corrections(reason: CorrectionReason) -> str:
     last = reason.corrections[0]
     named = f"{'last ' if reason.count > 1 else ''}{_named(last)}"
     if reason.same_segment:
-        return f"the same segment was corrected in this way {_times(reason.count)} ({named})"
+        return f"the same segment was corrected in this way {_times_in_words(reason.count)} ({named})"
     quoted = f": {_change(*excerpts(last.mt, last.pe))}" if last.mt else ""
-    return f"changed {_times(reason.count)} in corrections ({named}{quoted})"
+    return f"changed {_times_in_words(reason.count)} in corrections ({named}{quoted})"
 
 
 def _named(one: NamedCorrection) -> str:
@@ -57,12 +57,12 @@ def _named(one: NamedCorrection) -> str:
     return ", ".join([*by, *made, f"correction {one.number}"])
 
 
-def _others(reason: CorrectionReason) -> list[str]:
+def _other_counts(reason: CorrectionReason) -> list[str]:
     counts = {"left": reason.left, "changed otherwise": reason.otherwise}
-    return [f"{name} {_times(count)}" for name, count in counts.items() if count]
+    return [f"{name} {_times_in_words(count)}" for name, count in counts.items() if count]
 
 
-def _times(count: int) -> str:
+def _times_in_words(count: int) -> str:
     return _NUMERALS.get(count, f"{count:,} times")
 
 
@@ -79,8 +79,8 @@ def excerpts(before: str, after: str) -> tuple[str, str]:
     """Return the parts of two texts that differ, with a few words around them; an ellipsis stands for the rest."""
     front = Prefix.similarity(before, after)
     back = Postfix.similarity(before[front:], after[front:])
-    cut_front = _whole(before, _cut(before[:front]), -1)
-    cut_back = len(before) - _whole(before, len(before) - _cut(before[::-1][:back]), 1)
+    cut_front = _letter_boundary(before, _cut(before[:front]), -1)
+    cut_back = len(before) - _letter_boundary(before, len(before) - _cut(before[::-1][:back]), 1)
     opening, closing = "… " if cut_front else "", " …" if cut_back else ""
     old, new = (f"{opening}{text[cut_front : len(text) - cut_back]}{closing}" for text in (before, after))
     return old, new
@@ -92,7 +92,7 @@ def _cut(same: str) -> int:
     return max(0, same.rfind(" ", max(0, most - _AROUND), max(0, most)) + 1 or most)
 
 
-def _whole(text: str, place: int, step: int) -> int:
+def _letter_boundary(text: str, place: int, step: int) -> int:
     """Return the place, moved in steps of 1 or -1, at which no letter is parted from its combining marks."""
     while 0 < place < len(text) and category(text[place])[0] == "M":
         place += step

@@ -87,7 +87,7 @@ class _CodeCosts:
         self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
         self._weight = self._sums([word.weight for word in words])
         self._sides = np.array([_sides(aligned.output, position) for position in self._positions])
-        self._inner, self._new_inner = _inner(marked.text), _inner(aligned.output)
+        self._inner, self._new_inner = _stripped_span(marked.text), _stripped_span(aligned.output)
         self._members: dict[int, Costs] = {}
         for opened, closed in pairs.items():
             self._members |= self._pair_costs(opened, closed)
@@ -179,7 +179,7 @@ class _CodeCosts:
         return sums
 
 
-def _inner(text: str) -> tuple[int, int]:
+def _stripped_span(text: str) -> tuple[int, int]:
     """Return the span of a text without the white space at its ends."""
     return len(text) - len(text.lstrip()), len(text.rstrip())
 

@@ -84,7 +84,7 @@ class _Entry:
     @property
     def is_fuzzy(self) -> bool:
         """Whether one of the flags is `fuzzy`."""
-        return any("fuzzy" in re.split(r"[,\s]+", line.text) for line in self.comments if _is_kind(line, ","))
+        return any("fuzzy" in re.split(r"[,\s]+", line.text) for line in self.comments if _has_kind(line, ","))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
     fields = {keyword: _marked(one.raw, codec) for keyword, one in entry.fields.items()}
     plural = fields.get("msgid_plural")
     context = f"{_one_line(entry.fields['msgctxt'].raw)}|" if "msgctxt" in fields else ""
-    texts = [line.text.strip(_SPACES) for line in entry.comments if _is_kind(line, ".", " ")]
+    texts = [line.text.strip(_SPACES) for line in entry.comments if _has_kind(line, ".", " ")]
     notes = tuple(text[2:].strip() for text in texts if not _FORMER.match(text))
     changed = any(line.text.startswith(_OURS) for line in entry.comments)
     for number, translation in sorted(entry.translations.items()):
@@ -295,7 +295,7 @@ def _former(entry: _Entry, number: int, codec: str) -> Iterator[OtherTarget]:
             yield OtherTarget(_marked(match[2], codec), former=True)
 
 
-def _is_kind(line: _Line, *kinds: str) -> bool:
+def _has_kind(line: _Line, *kinds: str) -> bool:
     """Return whether a comment is of one of `kinds`, such as "." (source code), "," (flags) or " " (translators)."""
     mark = line.text.strip(_SPACES)[1:2]
     return (mark if mark in (".", ":", ",", "|", "=") else " ") in kinds
@@ -363,7 +363,7 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
     assert entry.first is not None
     line_end = next((end for end in ("\r\n", "\r") if entry.first.text.endswith(end)), "\n")
     if lines := [line for unit, new in changed for line in _comments(unit, new)]:
-        place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
+        place = next((line for line in entry.comments if not _has_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)
         yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
     numbers = {_slot(unit).number for unit, _ in changed}
@@ -392,19 +392,19 @@ def _wrapped(translation: _Field, content: str) -> str:
 def _fuzzy(entry: _Entry, line_end: str) -> Patch:
     """Return the patch that adds the flag `fuzzy` to other flags, or in a new line before `#|` and `msgid`."""
     assert entry.first is not None
-    flags = next((line for line in entry.comments if _is_kind(line, ",")), None)
+    flags = next((line for line in entry.comments if _has_kind(line, ",")), None)
     if flags is not None:
         place = flags.start + flags.text.index(",") + 1
         others = flags.text.strip(f"#,{_SPACES}")
         return Patch(place, place, b" fuzzy," if others else b" fuzzy")
-    place = next((line for line in entry.comments if _is_kind(line, "|")), entry.first).start
+    place = next((line for line in entry.comments if _has_kind(line, "|")), entry.first).start
     return Patch(place, place, f"#, fuzzy{line_end}".encode("ascii"))
 
 
 def _not_fuzzy(entry: _Entry, codec: str) -> Iterator[Patch]:
     """Yield the patches that remove the flag `fuzzy`, with its line if that has no other flags."""
     for line in entry.comments:
-        if _is_kind(line, ",") and "fuzzy" in re.split(r"[,\s]+", line.text):
+        if _has_kind(line, ",") and "fuzzy" in re.split(r"[,\s]+", line.text):
             text = _FUZZY.sub("", line.text)
             yield Patch(line.start, line.end, (text if text.strip("#, \t\r\n") else "").encode(codec))
 

@@ -96,8 +96,8 @@ def assess(
             editor cannot be used, or a number is out of range.
         ModelFolderError: if a model is damaged.
     """
-    given, neural_updates = _editors(editors), _updates(neural_updates)
-    different, repeated = _different(src, mt, pe)
+    given, neural_updates = _checked_editors(editors), _checked_updates(neural_updates)
+    different, repeated = _without_repeats(src, mt, pe)
     available = len(different)
     most = min(available, MOST)
     corrections = [different[place * available // most] for place in range(most)]
@@ -111,18 +111,18 @@ def assess(
     else:
         not_tried[NEURAL] = "no updates of its weights were asked for"
     if with_known:
-        found, why_not = _known(corrections)
+        found, why_not = _released_editor(corrections)
         given |= {} if found is None else {KNOWN: found}
         not_tried |= {} if found is not None else {KNOWN: why_not}
     total = len(corrections) * (len(given) + len(learners))
     gains: list[EditorGain] = []
     for name, learner in learners.items():
-        shown = _shown(update, len(gains) * len(corrections), total, name)
-        gains.append(replace(_trained(name, learner, corrections, text, shown), available=available))
+        shown = _progress_of(update, len(gains) * len(corrections), total, name)
+        gains.append(replace(_gain_by_cross_validation(name, learner, corrections, text, shown), available=available))
     for number, (name, editor) in enumerate(given.items(), start=len(learners)):
-        shown = _shown(update, number * len(corrections), total, name)
+        shown = _progress_of(update, number * len(corrections), total, name)
         try:
-            gains.append(_given(name, editor, corrections, text, shown))
+            gains.append(_gain_as_it_is(name, editor, corrections, text, shown))
         except StoppedError as stopped:
             not_tried[name] = str(stopped)
     sides = (text.splitter(side).words for side in SIDES)
@@ -142,7 +142,7 @@ def assess(
     )
 
 
-def _editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
+def _checked_editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
     if editors is not None and not isinstance(editors, Mapping):
         raise DataError(f'editors must be editors by name, such as {{"mine": editor}}, not {editors!r:.80}')
     for name, editor in (editors or {}).items():
@@ -153,14 +153,14 @@ def _editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
     return dict(editors or {})
 
 
-def _updates(given: int) -> int:
+def _checked_updates(given: int) -> int:
     found = whole("neural_updates", given)
     if not isinstance(found, int) or found < 0:
         raise DataError(f"neural_updates: must be a whole number, 0 or more (found {given!r:.80})")
     return found
 
 
-def _different(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], int]:
+def _without_repeats(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], int]:
     """Return the corrections without those that repeat the src and mt of an earlier one, and the number of repeats."""
     texts = [texts_of(side, lines) for side, lines in zip(SIDES, (src, mt, pe), strict=True)]
     counts = list(map(len, texts))
@@ -208,7 +208,7 @@ def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
     return source, target
 
 
-def _known(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
+def _released_editor(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
     """Return the postedit model for the languages of these texts, protected; or None and the reason there is none."""
     try:
         model = model_of_languages(*identified_languages(corrections))
@@ -220,11 +220,11 @@ def _known(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
     return Protected(PostEditor.load(model.folder)), ""
 
 
-def _shown(update: Callable[[int, int, str], None], before: int, total: int, name: str) -> Callable[[int], None]:
+def _progress_of(update: Callable[[int, int, str], None], before: int, total: int, name: str) -> Callable[[int], None]:
     return lambda done: update(before + done, total, name)
 
 
-def _trained(
+def _gain_by_cross_validation(
     name: str,
     learner: Learner,
     corrections: Sequence[Correction],
@@ -245,7 +245,7 @@ def _trained(
     return EditorGain(name, "cross-validated", sentences, half, trained - started, ended - trained)
 
 
-def _given(
+def _gain_as_it_is(
     name: str, editor: Editor, corrections: Sequence[Correction], text: PhraseTextConfig, update: Callable[[int], None]
 ) -> EditorGain:
     started, outputs = time.perf_counter(), list[str]()

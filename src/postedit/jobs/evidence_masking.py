@@ -56,7 +56,7 @@ def mask(
             [src for *_, sources in part for src in sources], [mt for _, mt, _ in part for _ in range(2)]
         )
         for (reason, *_), cited, random in zip(part, edits[::2], edits[1::2], strict=True):
-            tested.append(TestedEdit(reason, _gone(reason, cited), _gone(reason, random)))
+            tested.append(TestedEdit(reason, _has_disappeared(reason, cited), _has_disappeared(reason, random)))
         report(len(tested))
     return tested
 
@@ -116,7 +116,7 @@ def _without(sentence: ExplainedSentence, first: int, last: int) -> str:
     return before.rstrip(" ") + after if before.endswith(" ") else before + after.lstrip(" ")
 
 
-def _gone(reason: Reason, other: PostEdit) -> bool:
+def _has_disappeared(reason: Reason, other: PostEdit) -> bool:
     return not any(
         edit.mt_span == reason.edit.mt_span and other.text[slice(*edit.pe_span)] == reason.new for edit in other.edits
     )

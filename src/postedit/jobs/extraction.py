@@ -44,10 +44,10 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 def _check_languages(unit: Unit, languages: str) -> None:
     pairs = zip(unit.languages, languages.split(":"))
     if languages and not all(one == "" or same_language(one, two) for one, two in pairs):
-        raise LeftOut(_other(languages))
+        raise LeftOut(_other_languages(languages))
 
 
-def _other(languages: str) -> str:
+def _other_languages(languages: str) -> str:
     return f"not from {languages.replace(':', ' to ')} (--languages chooses)"
 
 
@@ -112,7 +112,7 @@ class _FileReader:
                 except LeftOut as reason:
                     left_out[str(reason)] += 1
         except OtherLanguagesError as error:
-            left_out[_other(self.languages)] += error.units
+            left_out[_other_languages(self.languages)] += error.units
         yield self._piece(lines, left_out, ends_file=True)
 
     def __call__(self, path: Path | None) -> list[_Piece] | DataError:
@@ -183,7 +183,10 @@ def extract(
     one = _FileReader(take, with_mt, languages)
     broken: list[DataError] = []
     try:
-        with UnitReader(files, console) as reader, resumable(outputs, outputs_of, partial(_done, len(files))):
+        with (
+            UnitReader(files, console) as reader,
+            resumable(outputs, outputs_of, partial(_progress_in_words, len(files))),
+        ):
             if not outputs.done.whole:
                 pieces = _pieces(files, one, reader, executor, outputs.done, broken)
                 _write(outputs, outputs_of.sides, pieces, broken)
@@ -192,7 +195,7 @@ def extract(
         if problem is not None:  # resuming with the same files would give the same
             outputs.discard()
             raise problem
-        with resumable(outputs, outputs_of, partial(_done, len(files))):
+        with resumable(outputs, outputs_of, partial(_progress_in_words, len(files))):
             outputs.finish({**job, "lines": found.lines, "left_out": dict(found.left_out)})
     finally:
         outputs.close()
@@ -221,7 +224,7 @@ def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError
     return DataError(f"{where}: there is nothing to extract ({reasons or 'no units'})")
 
 
-def _done(files: int, state: OutputState) -> str:
+def _progress_in_words(files: int, state: OutputState) -> str:
     return f"{counted(state.lines, 'line')}, from {state.counts.get(_FILES, 0):,} of {counted(files, 'file')}"
 
 

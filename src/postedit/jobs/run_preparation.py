@@ -60,7 +60,7 @@ def check_start(recipe: Recipe) -> None:
 
 
 @contextmanager
-def begun(
+def locked_run(
     recipe: Recipe,
     folder: Path,
     resume: bool,

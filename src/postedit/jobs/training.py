@@ -51,11 +51,11 @@ from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, initial_notice, provenance, record_start
 from postedit.jobs.run_preparation import (
-    begun,
     check_same_options,
     check_shared,
     check_start,
     learn_text,
+    locked_run,
     share_corpora,
     write_corpora,
 )
@@ -136,7 +136,7 @@ def train(
         if main:
             if not resume:
                 check_start(recipe)
-            stack.enter_context(begun(recipe, folder, resume, accept_changed_data, warn))
+            stack.enter_context(locked_run(recipe, folder, resume, accept_changed_data, warn))
             learn_text(recipe, folder, given.text, console)
         processes.wait_for_everyone()
         check_shared(folder)

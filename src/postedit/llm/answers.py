@@ -103,7 +103,7 @@ def _items(text: str, *, may_think: bool = True) -> list[Any]:
     fenced = _FENCE.match(text)
     body = fenced.group(1).strip() if fenced else text
     try:
-        value = json.loads(body, object_pairs_hook=_once)
+        value = json.loads(body, object_pairs_hook=_with_unique_keys)
     except (ValueError, RecursionError, AnswerError) as error:  # invalid JSON, or a number with thousands of digits
         _, thoughts_end, rest = text.partition(_THOUGHTS_END)
         if may_think and thoughts_end:
@@ -116,7 +116,7 @@ def _items(text: str, *, may_think: bool = True) -> list[Any]:
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise AnswerError("doubled")

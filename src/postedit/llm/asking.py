@@ -213,11 +213,11 @@ def _identifiers(keys: Sequence[str]) -> list[str]:
     taken: dict[str, None] = {}
     for key in keys:
         digest = hashlib.sha256(f"id {key}".encode()).hexdigest()
-        taken[next(_free(digest, taken))] = None
+        taken[next(_unused_prefixes(digest, taken))] = None
     return list(taken)
 
 
-def _free(digest: str, taken: dict[str, None]) -> Iterator[str]:
+def _unused_prefixes(digest: str, taken: dict[str, None]) -> Iterator[str]:
     return (one for one in (digest[:length] for length in count(_ID_LETTERS)) if one not in taken)
 
 

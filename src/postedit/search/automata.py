@@ -34,7 +34,7 @@ class Automaton(ABC, Generic[StateT]):
         self._states: list[StateT] = []
         self._step = cache(lambda number, token: self._number(self.step(self._states[number], token)))
         self._permit = cache(lambda number: self.permit(self._states[number]))
-        self._way = cache(lambda number: tuple(self.way(self._states[number])))
+        self._completion = cache(lambda number: tuple(self.completion(self._states[number])))
 
     @abstractmethod
     def step(self, state: StateT, token: int) -> StateT:
@@ -44,7 +44,7 @@ class Automaton(ABC, Generic[StateT]):
     def permit(self, state: StateT) -> TokenSet:
         """Return the tokens that may come next, EOS included."""
 
-    def way(self, state: StateT) -> Sequence[int]:
+    def completion(self, state: StateT) -> Sequence[int]:
         """Return the tokens that lead to a state where EOS is allowed, each one step closer; by default none."""
         return ()
 
@@ -86,13 +86,13 @@ class AutomatonRows(Generic[StateT]):
     def to_end(self) -> Tensor:
         """Return Long[N], the number of tokens on the way to a state where EOS is allowed."""
         states, rows = _distinct(self.states)
-        lengths = [len(self.automaton._way(number)) for number in states]
+        lengths = [len(self.automaton._completion(number)) for number in states]
         return torch.tensor(lengths, device=self.states.device)[rows]
 
     def closing(self) -> Tensor:
         """Return Long[N], the next token on the way to the end, or EOS."""
         states, rows = _distinct(self.states)
-        tokens = [next(iter(self.automaton._way(number)), EOS) for number in states]
+        tokens = [next(iter(self.automaton._completion(number)), EOS) for number in states]
         return torch.tensor(tokens, device=self.states.device)[rows]
 
     def proposals(self) -> Tensor:

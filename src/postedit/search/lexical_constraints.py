@@ -122,7 +122,9 @@ class Required(Automaton[MissingPhrases]):
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
         super().__init__()
         self._phrases = Phrases(spelling, phrases)
-        self._ways = {text: spelling.next_tokens(text) for text in (f" {phrase}" for phrase in self._phrases.phrases)}
+        self._next_tokens = {
+            text: spelling.next_tokens(text) for text in (f" {phrase}" for phrase in self._phrases.phrases)
+        }
 
     @staticmethod
     def count(spelling: Spelling, phrases: Iterable[str]) -> int:
@@ -138,12 +140,12 @@ class Required(Automaton[MissingPhrases]):
         """Forbid EOS while a phrase is missing."""
         return _NO_END if self._missing(state) else _ANYTHING
 
-    def way(self, state: MissingPhrases) -> Sequence[int]:
+    def completion(self, state: MissingPhrases) -> Sequence[int]:
         """Return the rest of the phrase that is nearest to completion, and then all other missing phrases."""
-        way: list[int] = []
+        tokens: list[int] = []
         for phrase in sorted(self._missing(state), key=lambda phrase: (len(self._rest(state, phrase)), phrase)):
-            way += self._spelt(phrase) if way else self._rest(state, phrase)
-        return way
+            tokens += self._spelt(phrase) if tokens else self._rest(state, phrase)
+        return tokens
 
     def proposals(self, state: MissingPhrases) -> Sequence[int]:
         """Return the next token of every missing phrase."""
@@ -170,7 +172,7 @@ class Required(Automaton[MissingPhrases]):
 
     def _follow(self, phrase: str, start: int) -> list[int] | None:
         """Return the fewest tokens that spell a phrase and the space before it, from a position in them."""
-        return self._phrases.spelling.follow(f" {phrase}", self._ways[f" {phrase}"], start)
+        return self._phrases.spelling.follow(f" {phrase}", self._next_tokens[f" {phrase}"], start)
 
 
 class Beginning(Automaton[str]):
@@ -182,7 +184,7 @@ class Beginning(Automaton[str]):
     def __init__(self, spelling: Spelling) -> None:
         super().__init__()
         self._spelling = spelling
-        self._ways: dict[str, list[int | None]] = {}  # `next_tokens` of each whole text
+        self._next_tokens: dict[str, list[int | None]] = {}  # `next_tokens` of each whole text
 
     def step(self, state: str, token: int) -> str:
         """Remove the text of the token from the front; a token that does not fit changes nothing."""
@@ -197,14 +199,14 @@ class Beginning(Automaton[str]):
             return _ANYTHING
         return TokenSet(frozenset(self._spelling.within(state) + self._spelling.beyond(state)), forbidden=False)
 
-    def way(self, state: str) -> Sequence[int]:
+    def completion(self, state: str) -> Sequence[int]:
         """Return the fewest tokens that spell the remaining text."""
-        text = next((text for text in self._ways if text.endswith(state)), state)
-        if text not in self._ways:
-            self._ways[text] = self._spelling.next_tokens(text)
-        way = self._spelling.follow(text, self._ways[text], len(text) - len(state))
-        assert way is not None, f"{state} cannot be spelt"
-        return way
+        text = next((text for text in self._next_tokens if text.endswith(state)), state)
+        if text not in self._next_tokens:
+            self._next_tokens[text] = self._spelling.next_tokens(text)
+        tokens = self._spelling.follow(text, self._next_tokens[text], len(text) - len(state))
+        assert tokens is not None, f"{state} cannot be spelt"
+        return tokens
 
 
 class NoUnknown(Automaton[None]):

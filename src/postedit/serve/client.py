@@ -177,13 +177,13 @@ class Client:
     def _edited(self, segments: Sequence[_Values], options: _Values) -> list[ServedEdit]:
         """Return the corrections of segments; if the service finds the request too large, send it in halves."""
         try:
-            answer = self._asked("POST", "/v1/edit", {"segments": segments, **options})
+            answer = self._request("POST", "/v1/edit", {"segments": segments, **options})
         except ServiceError as error:
             if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(segments) == 1:
                 raise
             half = len(segments) // 2
             return self._edited(segments[:half], options) + self._edited(segments[half:], options)
-        return [_served(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
+        return [_served_edit(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
 
     def learn(
         self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
@@ -231,12 +231,12 @@ class Client:
         Raises:
             ServiceError: if the service refuses the request, or cannot be reached.
         """
-        return list(self._asked("GET", "/v1/models", None)["data"])
+        return list(self._request("GET", "/v1/models", None)["data"])
 
     def _post(self, path: str, values: _Values) -> Any:
-        return self._asked("POST", path, _plain(values))
+        return self._request("POST", path, _plain(values))
 
-    def _asked(self, method: str, path: str, values: _Values | None) -> Any:
+    def _request(self, method: str, path: str, values: _Values | None) -> Any:
         httpx = library("httpx", "the client", "serve")
         if self._http.is_closed:
             raise ServiceError(f"{self._http.base_url}: this client has been closed; make another one")
@@ -248,7 +248,7 @@ class Client:
                 raise ServiceError(f"{self._http.base_url}: {error or type(error).__name__}") from None
             pause = _pause(answer, may_repeat=path not in _ONCE)
             if pause is None or time.monotonic() + pause > until:
-                return _checked(answer)
+                return _content_or_error(answer)
             time.sleep(pause)
 
 
@@ -296,7 +296,7 @@ def _pause(answer: "httpx.Response", *, may_repeat: bool) -> float | None:
     return min(_MOST_PAUSE, float(told)) if told.isdigit() else 1.0
 
 
-def _checked(answer: "httpx.Response") -> Any:
+def _content_or_error(answer: "httpx.Response") -> Any:
     if answer.is_success:
         return answer.json()
     try:
@@ -309,7 +309,7 @@ def _checked(answer: "httpx.Response") -> Any:
     raise ServiceError(message, answer.status_code, code, request_id)
 
 
-def _served(values: Mapping[str, Any], model: str, fingerprint: str) -> ServedEdit:
+def _served_edit(values: Mapping[str, Any], model: str, fingerprint: str) -> ServedEdit:
     edits = values["edits"]
     return ServedEdit(
         values["text"],
@@ -322,7 +322,7 @@ def _served(values: Mapping[str, Any], model: str, fingerprint: str) -> ServedEd
         values["skipped"],
         values["reverted"],
         tuple(Fallback(one["kind"], one["value"], one["by"]) for one in values["fallbacks"]),
-        tuple(_served(one, model, fingerprint) for one in values["alternatives"]),
+        tuple(_served_edit(one, model, fingerprint) for one in values["alternatives"]),
         values["content"],
         model,
         fingerprint,

@@ -163,10 +163,10 @@ def _sentence(problem: Any) -> str:
 
 def field_name(location: Iterable[str | int]) -> str:
     """Return the name of the field at a location in a body, without pydantic's names of the kinds it may have."""
-    return ".".join(str(part) for part in location if part != "body" and not _is_kind(part)) or "body"
+    return ".".join(str(part) for part in location if part != "body" and not _is_union_branch(part)) or "body"
 
 
-def _is_kind(part: str | int) -> bool:
+def _is_union_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part == "constrained-str" or part.startswith("list["))
 
 

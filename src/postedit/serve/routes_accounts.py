@@ -60,7 +60,7 @@ class NewKey(Body):
 def sign_in(asked: SignIn, request: Request, response: Response, service: ServiceDep) -> dict[str, Any]:
     """Sign in: the response sets a cookie, and has `csrf`, the X-CSRF-Token of requests that change something."""
     if not service.config.auth_required:
-        return _nobody()
+        return _local_user()
     user = _checked_user(service, asked, "" if request.client is None else request.client.host)
     secret, csrf = service.store.people.begin_session(user["id"])
     response.set_cookie(
@@ -95,7 +95,7 @@ def who_am_i(access: AccessDep) -> dict[str, Any]:
     """Return the session: who is signed in, and the token for X-CSRF-Token."""
     caller = access.caller
     if caller.user is None:
-        return _nobody()
+        return _local_user()
     user = {"id": caller.user, "name": caller.name, "admin": caller.admin, "roles": dict(caller.roles)}
     return _session(user, caller.csrf)
 
@@ -110,7 +110,7 @@ def sign_out(request: Request, response: Response, access: AccessDep) -> None:
     response.delete_cookie(COOKIE, secure=access.service.config.secure_cookies, httponly=True, samesite="strict")
 
 
-def _nobody() -> dict[str, Any]:
+def _local_user() -> dict[str, Any]:
     return {"user": {"id": None, "name": "local", "admin": True, "roles": {}}, "csrf": "", "auth": "none"}
 
 

@@ -89,16 +89,16 @@ class Proposals:
             count: maximum number of segments to return.
             after: return only segments with higher numbers.
         """
-        numbers = sql.select(segments.c.number).where(_waits(file, position), segments.c.number > after)
-        return self._some(file, numbers.order_by(segments.c.number).limit(count))
+        numbers = sql.select(segments.c.number).where(_is_waiting(file, position), segments.c.number > after)
+        return self._selected(file, numbers.order_by(segments.c.number).limit(count))
 
     def oldest(self, file: str, position: int, count: int, after: int) -> list[Row]:
         """Return those of `waiting` with the oldest proposals; of equally old ones, those after a number come first."""
-        numbers = sql.select(segments.c.number).where(_waits(file, position))
+        numbers = sql.select(segments.c.number).where(_is_waiting(file, position))
         order = (segments.c.proposed_at, segments.c.number <= after, segments.c.number)
-        return self._some(file, numbers.order_by(*order).limit(count))
+        return self._selected(file, numbers.order_by(*order).limit(count))
 
-    def _some(self, file: str, numbers: sql.Select[Any]) -> list[Row]:
+    def _selected(self, file: str, numbers: sql.Select[Any]) -> list[Row]:
         with self._db.read() as connection:
             found = connection.execute(numbers).scalars().all()  # not joined, for the reason in `count_repetitions`
             query = sql.select(segments).where(segments.c.file == file, segments.c.number.in_(found))
@@ -106,7 +106,7 @@ class Proposals:
 
     def count_waiting(self, file: str, position: int) -> int:
         """Return how many segments `waiting` would return without a limit."""
-        query = sql.select(sql.func.count()).select_from(segments).where(_waits(file, position))
+        query = sql.select(sql.func.count()).select_from(segments).where(_is_waiting(file, position))
         with self._db.read() as connection:
             return connection.execute(query).scalar_one()
 
@@ -159,7 +159,7 @@ class Proposals:
         return changed
 
 
-def _waits(file: str, position: int) -> sql.ColumnElement[bool]:
+def _is_waiting(file: str, position: int) -> sql.ColumnElement[bool]:
     return (segments.c.file == file) & segments.c.state.in_(OPEN_STATES) & (segments.c.proposed_at < position)
 
 

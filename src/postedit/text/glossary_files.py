@@ -21,6 +21,7 @@ from postedit.core.files import reason_of
 from postedit.text.glossary import GlossaryEntry
 
 _COLUMNS: Final = ("source", "target", "forbidden", "case", "source_forms", "target_forms")
+_COLUMNS_ARE: Final = f"the columns are {', '.join(_COLUMNS)}"
 _CASE: Final = {"": False, "no": False, "false": False, "0": False, "yes": True, "true": True, "1": True}
 _LONGEST: Final = 1000  # maximum characters of a term
 _DEEPEST: Final = 100  # deepest nesting of TBX elements
@@ -95,7 +96,7 @@ def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
                 if len(cells) > 2:
                     raise DataError(
                         f"{path}, line {rows.line_num}: a table of more than two columns needs a first line with their "
-                        f"names; {_named()}"
+                        f"names; {_COLUMNS_ARE}"
                     )
                 columns = _COLUMNS
             yield _entry(cells, columns, f"{path}, line {rows.line_num}")
@@ -110,17 +111,13 @@ def _header(cells: Sequence[str], where: str) -> Sequence[str] | None:
         return None
     unknown = next((name for name in names if name not in _COLUMNS), None)
     if unknown is not None:
-        raise DataError(f"{where}: no column is called {unknown!r}{nearest(unknown, _COLUMNS)}; {_named()}")
+        raise DataError(f"{where}: no column is called {unknown!r}{nearest(unknown, _COLUMNS)}; {_COLUMNS_ARE}")
     return names
-
-
-def _named() -> str:
-    return f"the columns are {', '.join(_COLUMNS)}"
 
 
 def _entry(cells: Sequence[str], columns: Sequence[str], where: str) -> GlossaryEntry:
     if len(cells) > len(columns):
-        raise DataError(f"{where}: has {len(cells)} fields, not {len(columns)} or fewer; {_named()}")
+        raise DataError(f"{where}: has {len(cells)} fields, not {len(columns)} or fewer; {_COLUMNS_ARE}")
     if len(cells) == 1:
         raise DataError(
             f"{where}: needs a source term, and a target or a forbidden translation; columns are divided by tabs, or "
@@ -243,8 +240,8 @@ def _tbx_entries(path: Path, data: bytes, languages: tuple[str, str] | None) -> 
     source, target = languages or _two_languages(path, reader.own, there)
     source, target = (_nearest_language(path, wanted, there) for wanted in (source, target))
     for line, terms in reader.concepts:
-        sources = _of(terms, source)
-        others = sorted(_of(terms, target), key=lambda term: not term.preferred)
+        sources = _terms_in(terms, source)
+        others = sorted(_terms_in(terms, target), key=lambda term: not term.preferred)
         targets, forbidden = (_texts(term for term in others if term.forbidden == bad) for bad in (False, True))
         forbidden = tuple(text for text in forbidden if text not in targets)
         for text in _texts(sources) if targets or forbidden else ():
@@ -259,7 +256,7 @@ def _nearest_language(path: Path, wanted: str, there: Sequence[str]) -> str:
     raise DataError(f"{path}: has no terms in {wanted!r}; its languages are {', '.join(there) or 'none'}")
 
 
-def _of(terms: Iterable[_Term], language: str) -> list[_Term]:
+def _terms_in(terms: Iterable[_Term], language: str) -> list[_Term]:
     return [term for term in terms if _is(term.language, language) and term.text.strip()]
 
 

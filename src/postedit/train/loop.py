@@ -164,24 +164,24 @@ class Trainer:
                     raise KeyboardInterrupt
                 return result
             except OutputError as error:
-                raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
+                raise OutputError(f"{error}\n{self._resume_advice()}") from error
             except torch.OutOfMemoryError as error:
                 counted = self.config.update_tokens is None
                 keep = ", and raise train.accumulate to keep as many labels in an update" if counted else ""
                 raise TrainingError(
                     f"the memory of {self.accelerator.device} is full at step {self.state.step}. "
-                    f"{self._how_to_go_on()}, if another program has taken some of it and gives it back. "
+                    f"{self._resume_advice()}, if another program has taken some of it and gives it back. "
                     f"Otherwise lower train.batch_tokens{keep}, and train in another folder, "
-                    f"from scratch{self._or_the_best()}"
+                    f"from scratch{self._best_model_advice()}"
                 ) from error
             except RuntimeError as error:
                 if self.accelerator.num_processes == 1 or not is_lost_process(error):
                     raise
                 raise TrainingError(
-                    f"another process of this run has ended, after step {self.state.step:,}. {self._how_to_go_on()}"
+                    f"another process of this run has ended, after step {self.state.step:,}. {self._resume_advice()}"
                 ) from error
             except KeyboardInterrupt:
-                self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
+                self._display.say(f"Interrupted at step {self.state.step:,}. {self._resume_advice()}")
                 raise
 
     def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Generator[UpdateBatches, None, None], Report]:
@@ -270,16 +270,16 @@ class Trainer:
         attempt = self.updater.failure(too_high)
         if attempt is not None and attempt.failed:
             error = save_failure(attempt, self.loss, self.config, self.accelerator, self.folder, self.spell)
-            raise TrainingError(f"{error}. {self._how_to_start_over()}")
+            raise TrainingError(f"{error}. {self._restart_advice()}")
         if attempt is not None:
             error = save_divergence(attempt, lowest or 0.0, self.folder, self.accelerator.process_index, self.spell)
-            raise TrainingError(f"{error}. {self._how_to_start_over()}")
+            raise TrainingError(f"{error}. {self._restart_advice()}")
         totals = self.updater.totals()
         if totals.tokens:
             risen = self.state.trend.rise(totals.loss, totals.tokens, self.state.step)
             if risen is not None and self.config.diverges:
                 why = explain_rise(risen, self.state.trend.lowest or 0.0, self.state.step)
-                raise TrainingError(f"{why}. {self._how_to_start_over()}")
+                raise TrainingError(f"{why}. {self._restart_advice()}")
             self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
@@ -375,19 +375,19 @@ class Trainer:
             model_folder=self.model_folder,
         )
 
-    def _how_to_go_on(self) -> str:
+    def _resume_advice(self) -> str:
         paths = self.checkpoints.paths()
         if not paths:
             return "There is no checkpoint yet; the same command with --resume starts from the beginning"
         return f"The last checkpoint is {paths[0]}; run the same command with --resume to continue from it"
 
-    def _how_to_start_over(self) -> str:
+    def _restart_advice(self) -> str:
         """Return advice for a failure that --resume alone would repeat."""
         paths = self.checkpoints.paths()
         last = f"The last checkpoint is {paths[0]}, but --resume alone" if paths else "--resume alone"
         change = "change the recipe and train in another folder, from scratch"
-        return f"{last} would fail in the same way: {change}{self._or_the_best()}"
+        return f"{last} would fail in the same way: {change}{self._best_model_advice()}"
 
-    def _or_the_best(self) -> str:
+    def _best_model_advice(self) -> str:
         model = self.model_folder
         return f', or from the best model so far (train.init = "{model}")' if model.exists() else ""

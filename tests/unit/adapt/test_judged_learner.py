@@ -25,10 +25,10 @@ class Noting(JudgedLearner):
         return len(self.learnt)
 
     def _judge(self, place: int) -> int:
-        return zlib.crc32(" ".join([*self.learnt, self._at(place).src]).encode()) % 7 - 3
+        return zlib.crc32(" ".join([*self.learnt, self._correction_at(place).src]).encode()) % 7 - 3
 
     def _learn(self, place: int) -> None:
-        self.learnt.append(self._at(place).src)
+        self.learnt.append(self._correction_at(place).src)
 
     def known(self) -> tuple[bool, list[str], list[int]]:
         """Return whether learning helps, what was learnt, and the judgements that count."""

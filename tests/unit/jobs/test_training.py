@@ -228,7 +228,7 @@ def test_a_run_that_was_killed_while_it_wrote_its_recipe_starts_again(recipe: Re
     folder.mkdir()
     for left in ("run.lock", temporary_path(folder / "recipe.toml").name):
         (folder / left).write_text("")
-    with run_preparation.begun(recipe, folder, resume=False):
+    with run_preparation.locked_run(recipe, folder, resume=False):
         assert (folder / "recipe.toml").exists()
 
 
@@ -249,7 +249,7 @@ def test_byte_order_mark_and_crlf_are_warned_of_before_training(recipe: Recipe, 
 def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path) -> None:
     hold = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(flush=True); input()"
     (tmp_path / "run").mkdir()
-    with run_preparation.begun(recipe, tmp_path / "run", resume=False):
+    with run_preparation.locked_run(recipe, tmp_path / "run", resume=False):
         pass
     command = [sys.executable, "-c", hold, str(tmp_path / "run" / "run.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -276,7 +276,7 @@ def test_a_run_begun_in_the_meantime_is_kept(path: Path, tmp_path: Path, monkeyp
 
     def meanwhile(*_: object) -> None:
         monkeypatch.undo()
-        with run_preparation.begun(first, tmp_path / "run", resume=False):
+        with run_preparation.locked_run(first, tmp_path / "run", resume=False):
             pass
 
     monkeypatch.setattr(run_preparation, "check_files", meanwhile)
@@ -287,7 +287,7 @@ def test_a_run_begun_in_the_meantime_is_kept(path: Path, tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
-    with run_preparation.begun(load_recipe(path), tmp_path / "run", resume=False):
+    with run_preparation.locked_run(load_recipe(path), tmp_path / "run", resume=False):
         pass
     before = (tmp_path / "run" / "recipe.toml").read_text()
     with pytest.raises(RecipeError) as caught:
@@ -309,7 +309,7 @@ def test_a_command_works_once_bad_data_is_mended(recipe: Recipe, tmp_path: Path,
         training.train(recipe, tmp_path / "run", console=QUIET)
     assert list((tmp_path / "run").iterdir()) == []
     (tmp_path / "dev.pe").write_bytes(good)
-    with run_preparation.begun(recipe, tmp_path / "run", resume=False):
+    with run_preparation.locked_run(recipe, tmp_path / "run", resume=False):
         pass
 
 
