@@ -7,7 +7,7 @@ from pathlib import Path
 
 from postedit.core.arguments import path_of
 from postedit.core.checksums import recorded_damage
-from postedit.core.editor import Editor
+from postedit.core.editor import Editor, Side
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
 from postedit.folder import COPIED, ModelFolder, check_replaceable, read_config
@@ -84,6 +84,22 @@ class SavedEditor(Editor):
     def _languages(self, own: tuple[str, str]) -> tuple[str, str]:
         """Return the languages `own` of the model; a language that it does not name is taken from `pair`."""
         return own[0] or self.pair[0], own[1] or self.pair[1]
+
+
+class CompoundEditor(SavedEditor):
+    """An editor made of several, the first of which divides texts into words."""
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return the character spans of the words of a text, by the tokeniser of the first editor."""
+        return self._parts()[0].word_spans(side, text)
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text, by the tokeniser of the first editor."""
+        return self._parts()[0].words(side, text)
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt seem to be swapped, as judged by the first editor."""
+        return self._parts()[0].seem_swapped(src, mt)
 
 
 def _upload(path: Path, repository: str, *, private: bool) -> str:

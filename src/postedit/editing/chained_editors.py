@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.arguments import check_kind
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, edited
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.saved_editor import SavedEditor
+from postedit.saved_editor import CompoundEditor
 from postedit.text.composed_edits import composed_edits, sure_edits
 
 PRICES: Final = ("edit_cost", "post_edit_penalty")
@@ -47,7 +47,7 @@ def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-class Chain(SavedEditor):
+class Chain(CompoundEditor):
     """Lets a second editor correct the outputs of a first one.
 
     The result describes the changes from mt (or the draft of a first stage) to the text of the second editor. Each edit
@@ -137,18 +137,6 @@ class Chain(SavedEditor):
         between = [replace(segment, mt=one.text) for segment, one in zip(segments, before, strict=True)]
         after = edited(self.second, between, second, _detail_of(self.second, evidence))
         return [_joined(*step, config.n_best) for step in zip(segments, before, after, strict=True)]
-
-    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the character spans of the words of a text, by the tokeniser of the first editor."""
-        return self.first.word_spans(side, text)
-
-    def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of a text, by the tokeniser of the first editor."""
-        return self.first.words(side, text)
-
-    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt seem to be swapped, as judged by the first editor."""
-        return self.first.seem_swapped(src, mt)
 
 
 def _detail_of(editor: Editor, evidence: Detail | None) -> Detail | None:

@@ -12,7 +12,7 @@ from postedit.core.search_config import SearchConfig
 from postedit.editing.chained_editors import common_pair
 from postedit.editing.minimum_risk import by_risk
 from postedit.editing.results import unchanged
-from postedit.saved_editor import SavedEditor
+from postedit.saved_editor import CompoundEditor
 from postedit.search.ensemble import check_weights
 from postedit.search.rescoring import LEAST, LogLinear, member_name, weighted_sum, word_features
 
@@ -21,7 +21,7 @@ _Change = tuple[tuple[int, int], str]  # an edit: the span of mt that it replace
 _LEAST_PROBABILITY: Final = 1e-300  # smallest probability of an edit, so that its logarithm is finite
 
 
-class Pooled(SavedEditor):
+class Pooled(CompoundEditor):
     """Chooses among the candidates of several editors by a log-linear model of the scores that all members give them.
 
     The candidates for a segment are mt and the n-best lists of all proposers, among whom the beam is divided. Outputs
@@ -82,18 +82,6 @@ class Pooled(SavedEditor):
         for proposer in self.proposers:
             proposer.check(_own_ranking(search), with_mt=with_mt)
 
-    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the character spans of the words of a text, by the tokeniser of the first member."""
-        return self.members[0].word_spans(side, text)
-
-    def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of a text, by the tokeniser of the first member."""
-        return self.members[0].words(side, text)
-
-    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt seem to be swapped, as judged by the first member."""
-        return self.members[0].seem_swapped(src, mt)
-
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
@@ -124,7 +112,7 @@ class Pooled(SavedEditor):
         ]
 
     def _parts(self) -> Sequence[Editor]:
-        return *self.proposers, *self.members
+        return *self.members, *self.proposers
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
