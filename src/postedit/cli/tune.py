@@ -1,6 +1,7 @@
 """`postedit tune`."""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -21,8 +22,11 @@ from postedit.core.search_config import SearchConfig
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
+    from postedit.evaluate.metrics import MetricName
     from postedit.evaluate.tokenisation import Tokenize
+    from postedit.llm.endpoint_options import EndpointSpec
     from postedit.phrase.phrase_options import PhraseTuneConfig
+    from postedit.tuning.rounds import TuneOptions
 
 _BEAM: Final = 10
 """Beam, which is also the length of the n-best lists, unless search.beam is given."""
@@ -77,15 +81,14 @@ def tune(
         raise DataError("ensemble.weights are what tuning finds; leave them out")
     if given.search.get("mbr"):
         raise DataError("search.mbr chooses by other means than the weights: tune without it, and edit with it")
-    space = given.space_of(models)
-    behind = [model for model in models if model.startswith(ENDPOINT)]
+    space, behind = given.space_of(models), [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
     from postedit.folder import architecture_of
     from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
     from postedit.releases.catalogue import resolved
 
-    folders = [Path(resolved(model)) for model in models if model not in behind]
-    is_phrase_based = not behind and [architecture_of(model) for model in folders] == [NAME]
+    models = [model if model in behind else resolved(model) for model in models]
+    is_phrase_based = not behind and [architecture_of(Path(model)) for model in models] == [NAME]
     if is_phrase_based:
         _check_phrase_options(given, resume=resume, restarts=restarts)
         if out.exists():
@@ -96,13 +99,35 @@ def tune(
         if not isinstance(outputs, int) or outputs < 2:
             raise DataError(_SHORT)
         config = PhraseTuneConfig(metric=metric, method=method, rounds=rounds, seed=seed, outputs=outputs)
-        _tune_phrases(folders[0], (src, mt, pe), out, config, tokenize)
+        _tune_phrases(Path(models[0]), (src, mt, pe), out, config, tokenize)
         return
-    folder = out.with_name(f"{out.name}.rounds")
+    folder = _lists_of(out)
     if _unfinished(folder) and not resume:
         raise OutputError(
             f"{folder}: holds n-best lists of an unfinished run; add --resume to continue it, or delete it"
         )
+    from postedit.tuning.rounds import TuneOptions
+
+    # Tuning finds a weight for the penalty, so its exemption applies even if search itself has no penalty.
+    exempts = with_given(
+        SearchConfig(post_edit_penalty=1.0), {"exempt_src": given.search.get("exempt_src", False)}
+    ).exempt_src
+    exempt = ("mt", "src") if exempts else ("mt",)
+    options = TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
+    _tune_members(models, asked, (src, mt, pe), out, given.search, options, metric, tokenize)
+
+
+def _tune_members(
+    models: Sequence[str],
+    endpoint: "EndpointSpec | None",
+    texts: tuple[Path, Path, Path],
+    out: Path,
+    given: Mapping[str, Any],
+    options: "TuneOptions",
+    metric: "MetricName",
+    tokenize: "Tokenize",
+) -> None:
+    """Write a combination of models, with weights tuned on `texts`; `given` are the search options."""
     from postedit.cli.tables import console, print_scores
     from postedit.core.editor import Segment
     from postedit.core.tensor_files import save_json
@@ -119,40 +144,36 @@ def tune(
     from postedit.search.rescoring import LogLinear
     from postedit.tuning import rounds as tuning
 
+    folder, folders = _lists_of(out), [Path(model) for model in models if not model.startswith(ENDPOINT)]
     combinations = [model for model in folders if is_combination(model)]
     if combinations:
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
-    dev = DevTexts.read(src, mt, pe)
-    shared.warn_of_words(pe, dev.pe, tokenize)
+    dev = DevTexts.read(*texts)
+    shared.warn_of_words(texts[2], dev.pe, tokenize)
     members = [Member.of(model) for model in folders]
-    asked = None if asked is None else asked.continued(read_note(folder / _JOB) or {})
-    llm = None if asked is None else member_of_combination(asked)
+    endpoint = None if endpoint is None else endpoint.continued(read_note(folder / _JOB) or {})
+    llm = None if endpoint is None else member_of_combination(endpoint)
     others: dict[int, Editor] = {}
     if llm is not None:
-        place = models.index(behind[0])
+        place = next(place for place, model in enumerate(models) if model.startswith(ENDPOINT))
         others[place] = llm
-        members.insert(place, Member(path=behind[0], fingerprint=member_fingerprint(llm.inner)))
-    # Tuning finds a weight for the penalty, so its exemption applies even if search itself has no penalty.
-    exempts = with_given(
-        SearchConfig(post_edit_penalty=1.0), {"exempt_src": given.search.get("exempt_src", False)}
-    ).exempt_src
-    exempt = ("mt", "src") if exempts else ("mt",)
-    options = tuning.TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
+        members.insert(place, Member(path=models[place], fingerprint=member_fingerprint(llm.inner)))
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
-        "development set": [file_fingerprint(path) for path in (src, mt, pe)],
+        "development set": [file_fingerprint(path) for path in texts],
         "metric": [metric, tokenize],
-        "search": repr(given.search),
+        "search": repr(given),
         "options": repr(options),
-        **({} if asked is None else asked.job),
+        **({} if endpoint is None else endpoint.job),
     }
     if _unfinished(folder):
         check_job(folder / _JOB, job, folder)
-    loaded = Members.load(choose(folders, None, space), devices_of(None), given=others)
-    own = {"beam": _BEAM, "mbr": 0.0, **given.search}
+    loaded = Members.load(choose(folders, None, options.space), devices_of(None), given=others)
+    own = {"beam": _BEAM, "mbr": 0.0, **given}
     if not own.get("post_edit_penalty"):
         own.pop("exempt_src", None)
-    loaded.search = search_config(loaded.plain(space), own, with_mt=True)
+    editor = loaded.plain(options.space)
+    loaded.search = search_config(editor, own, with_mt=True)
     if loaded.search.beam < 2:
         raise DataError(_SHORT)
     folder.mkdir(exist_ok=True)
@@ -160,7 +181,7 @@ def tune(
     err = console(stderr=True)
     if llm is not None:
         err.print(str(estimate(llm.inner, map(Segment, dev.src, dev.mt))), soft_wrap=True)
-    with shared.usage_printed(asked, loaded.plain(space)):
+    with shared.usage_printed(endpoint, editor):
         try:
             found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
         except KeyboardInterrupt as interrupt:
@@ -169,8 +190,8 @@ def tune(
     scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
     record = {
         "metric": metric,
-        "method": method,
-        "seed": seed,
+        "method": options.method,
+        "seed": options.seed,
         "restarts": options.restarts,
         "rounds": found.rounds,
         "outputs": found.outputs,
@@ -179,11 +200,16 @@ def tune(
         "signatures": dict(scores[0].signatures),
     }
     log_linear = LogLinear(found.weights, options.known)
-    kept = {} if asked is None else kept_options(asked)
+    kept = {} if endpoint is None else kept_options(endpoint)
     Combination.of(members, log_linear, options.space, loaded.search, record, kept).save(out)
     _remove(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+
+
+def _lists_of(out: Path) -> Path:
+    """Return the folder of the n-best lists, which exists while a run is unfinished."""
+    return out.with_name(f"{out.name}.rounds")
 
 
 def _unfinished(folder: Path) -> bool:
