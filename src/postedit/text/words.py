@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from postedit.core.scripts import UNSPACED
 from postedit.text.language_tags import base_language
@@ -24,10 +24,6 @@ _SIGNS: Final = "\u0e33\u0eb3" + "".join(
 UNSPACED_CHARACTER: Final = rf"[{UNSPACED}](?:[{_SIGNS}]|(?<=[\u1039\u17d2])[{UNSPACED}])*"
 """A regular expression for a character, as readers see it, of scripts without spaces: a letter with its signs, and with
 the letters that U+1039 in Burmese and U+17D2 in Khmer put below it."""
-
-# Only these characters separate words in tokenised text. All others, such as NBSP and U+3000, belong to words. Carriage
-# returns separate words so that CRLF files have the same words as LF files.
-_DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
 MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
 """Combining marks, such as the vowel signs of Devanagari, which \\w does not match."""
@@ -73,7 +69,6 @@ _MOST_WHOLE: Final = 999  # in a line, for which sacremoses has placeholders
 _FLAG: Final = re.compile("([\U0001f1e6-\U0001f1ff]) ([\U0001f1e6-\U0001f1ff])")  # the two letters of a country
 
 _SPACED: Final = re.compile(SPACED_WORD)
-_CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|{UNSPACED_CHARACTER}|\S")
 _COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
@@ -89,16 +84,26 @@ class Word:
     end: int
 
 
-class PlainSplitter:
-    """Divides text that is already tokenised: words are separated by spaces."""
+class _PatternSplitter:
+    """Divides text into the matches of a pattern."""
+
+    _pattern: ClassVar[re.Pattern[str]]
 
     def words(self, line: str) -> list[str]:
         """Return the words of `line`."""
-        return _DIVIDED.findall(line)
+        return self._pattern.findall(line)
 
     def spans(self, line: str) -> list[Word]:
         """Return the words with their places in `line`."""
-        return [Word(match.group(), match.start(), match.end()) for match in _DIVIDED.finditer(line)]
+        return [Word(match.group(), *match.span()) for match in self._pattern.finditer(line)]
+
+
+class PlainSplitter(_PatternSplitter):
+    """Divides text that is already tokenised: words are separated by spaces."""
+
+    # Only these characters separate words in tokenised text. All others, such as NBSP and U+3000, belong to words.
+    # Carriage returns separate words so that CRLF files have the same words as LF files.
+    _pattern = re.compile(r"[^ \t\r\n]+")
 
     def gaps(self, words: Sequence[str]) -> list[str]:
         """Return the spacing between adjacent words, which are single spaces."""
@@ -152,20 +157,14 @@ class MosesSplitter:
         return text if text.isascii() else _FLAG.sub(r"\1\2", _NO_SPACE.sub("", text))
 
 
-class CharacterSplitter:
+class CharacterSplitter(_PatternSplitter):
     """Divides raw text in scripts without spaces, in which each character is a word (a letter with its signs).
 
     Words in other scripts are runs of letters (with combining marks and zero-width joiners) and digits; every other
     visible character is a word too.
     """
 
-    def words(self, line: str) -> list[str]:
-        """Return the words of `line`."""
-        return _CHARACTERS.findall(line)
-
-    def spans(self, line: str) -> list[Word]:
-        """Return the words with their places in `line`."""
-        return [Word(match.group(), match.start(), match.end()) for match in _CHARACTERS.finditer(line)]
+    _pattern = re.compile(rf"{SPACED_WORD}|{UNSPACED_CHARACTER}|\S")
 
     def gaps(self, words: Sequence[str]) -> list[str]:
         """Return the spacing between adjacent words: a space if both are of scripts with spaces, else none."""
