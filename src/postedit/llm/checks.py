@@ -14,7 +14,7 @@ from typing import Final
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from postedit.core.scripts import letter_script
+from postedit.core.scripts import has_unspaced, letter_script
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
@@ -56,9 +56,6 @@ _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068
 """Characters that change the direction of text, so that it may look different from what it is."""
 
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
-
-_SPACELESS: Final = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
-"""Scripts without spaces between words."""
 
 
 def fault_of(
@@ -216,7 +213,7 @@ def _breaks_off(mt: str, text: str) -> bool:
     if written < len(text) or len(mt) - end < max(_LEAST_LOST, _LOST * len(mt)):
         return False
     within = all(letter.isalpha() or letter in MARKS + JOINERS for letter in mt[end - 1 : end + 1])
-    return within and _letter_script(text[-1]) not in _SPACELESS
+    return within and not has_unspaced(text[-1])
 
 
 def _common_ends(mt: str, text: str) -> tuple[int, int] | None:

@@ -259,7 +259,12 @@ def test_serbian_answers_keep_the_script_of_mt() -> None:
 
 @pytest.mark.parametrize(
     ("mt", "text"),
-    [("เปิดไฟล์นี้เดี๋ยวนี้เลย", "เปิดไฟล์นี้"), ("បើកឯកសារនេះឥឡូវនេះ", "បើកឯកសារ"), ("ဖိုင်ကိုဖွင့်ပါဖွင့်", "ဖိုင်ကိုဖွင့်")],
+    [
+        ("เปิดไฟล์นี้เดี๋ยวนี้เลย", "เปิดไฟล์นี้"),
+        ("បើកឯកសារនេះឥឡូវនេះ", "បើកឯកសារ"),
+        ("ဖိုင်ကိုဖွင့်ပါဖွင့်", "ဖိုင်ကိုဖွင့်"),
+        ("ﾌｧｲﾙｦﾋﾗｲﾃｸﾀﾞｻｲﾈ", "ﾌｧｲﾙｦﾋﾗｲﾃ"),
+    ],
 )
 def test_no_answer_breaks_off_in_a_word_where_words_have_no_spaces(mt: str, text: str) -> None:
     assert fault_of(Question("Open it", mt), text, least_kept=0.0) is None
