@@ -17,8 +17,9 @@ from rich.console import Console
 from postedit import PostEditor
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import read_triplets
+from postedit.evaluate.metrics import additive_metric
 from postedit.evaluate.scores import score_system
-from postedit.jobs.phrase_training import METRICS, train_phrases, tune_weights, with_weights
+from postedit.jobs.phrase_training import train_phrases, tune_weights, with_weights
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import START_WEIGHTS, weights_of
 from postedit.phrase.phrase_options import PhraseTuneConfig
@@ -42,7 +43,7 @@ def two_folds(editor: PhraseEditor, dev: DevTexts, options: PhraseTuneConfig, bl
     outputs: dict[int, str] = {}
     untuned = with_weights(editor, weights_of(START_WEIGHTS))  # as the present ones come from all of the dev set
     for own, other in (halves, halves[::-1]):
-        tuned = tune_weights(untuned, lines_of(dev, other), METRICS[options.metric]("none"), options, QUIET)
+        tuned = tune_weights(untuned, lines_of(dev, other), additive_metric(options.metric), options, QUIET)
         lines = lines_of(dev, own)
         outputs.update(zip(own, (edit.text for edit in tuned.edit(lines.src, lines.mt))))
     return [outputs[row] for row in sorted(outputs)]

@@ -18,7 +18,7 @@ from postedit.evaluate.tokenisation import Tokenize
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MetricName = Literal["ter", "bleu"]
+MetricName = Literal["ter", "bleu", "ter+bleu"]
 
 _MAX_ORDER: Final = 4  # words in the longest n-grams of BLEU
 
@@ -44,11 +44,6 @@ def metric_signature(metric: Metric) -> str:
     """Return the signature of a sacrebleu metric, which knows the number of references only after scoring a text."""
     metric.corpus_score([""], [[""]])
     return str(metric.get_signature())
-
-
-def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMetric:
-    """Return the metric with this name."""
-    return AdditiveTER(tokenize) if name == "ter" else AdditiveBLEU(tokenize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +148,18 @@ class AdditiveMean:
     def score(self, loss: float) -> float:
         """Return the mean loss."""
         return loss
+
+
+_METRICS: Final[Mapping[MetricName, Callable[[Tokenize], AdditiveMetric]]] = {
+    "ter": AdditiveTER,
+    "bleu": AdditiveBLEU,
+    "ter+bleu": AdditiveMean,
+}
+
+
+def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMetric:
+    """Return the metric with this name."""
+    return _METRICS[name](tokenize)
 
 
 SentenceCost = Callable[[Sequence[str], Sequence[str]], list[float]]

@@ -28,7 +28,7 @@ from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, check_files, read_triplets
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats
+from postedit.evaluate.metrics import AdditiveMetric, Floats, additive_metric
 from postedit.evaluate.scores import SystemScores, score_systems
 from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
@@ -43,12 +43,6 @@ from postedit.progress import LineProgress
 from postedit.text.edits import apply_edits
 from postedit.tuning.nbest_lists import NBestEntry, NBestPool
 from postedit.tuning.rounds import TuneOptions, optimise
-
-METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
-    "ter": AdditiveTER,
-    "bleu": AdditiveBLEU,
-    "ter+bleu": AdditiveMean,
-}
 
 _LARGEST_SCALE: Final = 100.0  # of scores; only data that cannot determine the scale would ask for more
 
@@ -128,7 +122,7 @@ def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
     save_json(folder / "data.json", report.to_dict())
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     editor = PhraseEditor(model, recipe.model, recipe.text, recipe.search)
-    tuned = tune_weights(editor, dev, METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
+    tuned = tune_weights(editor, dev, additive_metric(recipe.tune.metric, tokenize), recipe.tune, console)
     edits = tuned.edit(dev.src, dev.mt)
     unedited, scores = _scored({NAME: edits}, dev, recipe.text, tokenize)
     made = _provenance(recipe, report.kept, digest.hexdigest(), dev)
@@ -228,7 +222,7 @@ def retune(
     old = folder.editor(model)
     for warning in unexpected_tokenisation("pe", _measured(old.text, dev.pe), tokenize):
         warn(warning)
-    new = tune_weights(old, dev, METRICS[config.metric](tokenize), config, console)
+    new = tune_weights(old, dev, additive_metric(config.metric, tokenize), config, console)
     systems = {name: one.edit(dev.src, dev.mt) for name, one in (("as it was", old), ("tuned", new))}
     scores = _scored(systems, dev, old.text, tokenize)
     environments = folder.provenance.get("environments", [])
