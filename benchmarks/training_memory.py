@@ -128,7 +128,7 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     """Run one step, and return its seconds and the memory peaks of this process in megabytes."""
     from rich.console import Console
 
-    from postedit.jobs.run_preparation import begun, learn_text, write_corpora
+    from postedit.jobs.run_preparation import learn_text, locked_run, write_corpora
     from postedit.jobs.training import train
     from postedit.recipe import load_recipe
 
@@ -146,7 +146,7 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     start = perf_counter()
     try:
         if step == "vocabulary":
-            with begun(recipe, run, resume=False):
+            with locked_run(recipe, run, resume=False):
                 learn_text(recipe, run, None, console)
         elif step == "corpus":
             write_corpora(recipe.data, "tokens", run, console)
