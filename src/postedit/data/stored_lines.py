@@ -7,13 +7,13 @@ from array import array
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, overload
 
 from postedit.core.errors import DataError
 from postedit.core.files import explain_os_errors
 from postedit.core.output_paths import STANDARD_STREAM, is_stream
+from postedit.data.blocks import blocks_of
 from postedit.data.compression import find_file, is_plain, raw_lines
 from postedit.data.lines import BadLine, check_aligned, path_problem, scan_lines, standard_input
 from postedit.data.text_paths import column_of, is_far
@@ -42,7 +42,7 @@ class StoredLines(Sequence[str]):
         self._positions, self._file = array("q", [0]), self._open(path)
         copies, digest, position = self._file.writable(), hashlib.sha256(), 0
         with closing(iter(standard_input()) if from_stdin else raw_lines(path)) as lines:  # type: ignore[type-var]
-            while block := list(islice(lines, _STEP)):
+            for block in blocks_of(lines, _STEP):
                 joined = b"".join(block)
                 if not self._size and joined.startswith(BOM_UTF8):
                     self._positions[0] = len(BOM_UTF8)

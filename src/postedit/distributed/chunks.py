@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self
 
 from postedit.core.errors import DataError
+from postedit.data.blocks import blocks_of
 from postedit.data.compression import raw_lines
 from postedit.data.lines import BadLine, encode_lines, path_problem, returns_warning, scan_lines
 
@@ -132,7 +133,7 @@ def _scanned(path: Path) -> _Scan:
     """
     total, returns, digest = 0, 0, hashlib.sha256()
     with closing(raw_lines(path)) as lines:
-        while block := list(islice(lines, _BLOCK)):
+        for block in blocks_of(lines, _BLOCK):
             text = _joined(list(_bare_lines(iter(block), is_start=not total)))
             try:
                 text.decode()

@@ -21,6 +21,7 @@ from postedit.core.editor import Editor
 from postedit.core.errors import TrainingError
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.core.tensor_files import save_json
+from postedit.data.blocks import blocks_of
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST, manifest
 from postedit.data.resumable_file import PartialFile
@@ -121,8 +122,7 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     console.print(f"Drafting {total:,} translations into {path}", soft_wrap=True, highlight=False, markup=False)
     editors = [PostEditor.load(run / "model") for run in runs]
     file = PartialFile(path, {"data": digest.hexdigest(), "folds": len(runs)}, resume=True)
-    rows = islice(enumerate(read_triplets(sources)), file.done, None)
-    chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
+    chunks = blocks_of(islice(enumerate(read_triplets(sources)), file.done, None), _CHUNK)
     fill(file, ([to_json(one) for one in _drafted(chunk, editors)] for chunk in chunks), total, console, "drafts")
     if not _has_text(file.path):
         raise TrainingError(

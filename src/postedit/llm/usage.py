@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from postedit.core.editor import Segment
 from postedit.core.files import atomic_write
+from postedit.data.blocks import blocks_of
 from postedit.llm.asking import Wanted
 from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.prices import estimated_tokens
@@ -68,7 +69,7 @@ def estimate(editor: LlmEditor, segments: Iterable[Segment], passes: int = 1) ->
     count = known = requests = prompt = answer = 0
     frame = estimated_tokens(*(one["content"] for one in editor.prompt.messages([])))
     errors = _ERRORS if editor.prompt.config.answer == "errors" else 0
-    for chunk in _chunks(segments):
+    for chunk in blocks_of(segments, _PER_CHUNK):
         questions = editor.questions([one for one in chunk if one.src.strip() and (one.mt or "").strip()])
         count += len(chunk)
         keyed = {
@@ -104,17 +105,6 @@ def _seconds(editor: LlmEditor, requests: int, tokens: int) -> float | None:
         if limit:
             times.append(60.0 * max(0, number - limit) / limit)
     return max(times, default=None) if requests else 0.0
-
-
-def _chunks(segments: Iterable[Segment]) -> Iterable[list[Segment]]:
-    chunk: list[Segment] = []
-    for one in segments:
-        chunk.append(one)
-        if len(chunk) == _PER_CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def report(editor: LlmEditor) -> dict[str, Any]:

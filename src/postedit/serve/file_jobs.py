@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.data.blocks import blocks_of
 from postedit.files.tmx import Tmx
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
@@ -232,7 +233,7 @@ class FileJobs:
         file, languages = file if last else self._with_languages(job, file), ("", "")
         with store.files.open(file["id"]) as stream:
             units = numbered_units(store.files.format(file), stream, file["name"])
-            while chunk := list(itertools.islice(units, _UNITS_AT_ONCE)):
+            for chunk in blocks_of(units, _UNITS_AT_ONCE):
                 if languages == ("", ""):
                     languages = self._languages(job, file, chunk)
                 _check_languages(file, chunk, languages)
