@@ -1,14 +1,14 @@
 """Profile of the errors that post-editors correct: their kinds, how many are repeated, and which ones concern terms."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_of
-from postedit.evaluate.ter import TER, edit_rate
+from postedit.evaluate.ter import TER, EditScript, edit_rate
 
 Words = Sequence[list[str]]
 
@@ -85,8 +85,8 @@ class ErrorProfile:
 
 def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
     """Return a profile of the errors of mt, given the words of each segment's source, mt and post-edit."""
-    texts = [" ".join(words) for words in mt], [" ".join(words) for words in pe]
-    counts = TER(case_sensitive=True).counts(*texts)
+    scripts = TER(case_sensitive=True).edits(*([" ".join(words) for words in side] for side in (mt, pe)))
+    counts = [script.count for script in scripts]
     changes = [errors_of(*sides) for sides in zip(mt, pe, strict=True)]
     in_segments = Counter(change for found in changes for change in found)
     times = Counter[WordChange]()
@@ -105,7 +105,7 @@ def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
         sum(map(len, pe)),
         sum(count.edits for count in counts),
         edit_rate(counts),
-        tuple(_kinds(*texts)),
+        tuple(_kinds(scripts)),
         times.total(),
         sum(times[change] for change in again),
         sum(times[change] for change in systematic),
@@ -128,9 +128,9 @@ def error_kind(old: str, new: str) -> str:
     return "form or spelling of a word" if alike else "another word"
 
 
-def _kinds(mt: Sequence[str], pe: Sequence[str]) -> Iterator[KindOfError]:
+def _kinds(scripts: Iterable[EditScript]) -> Iterator[KindOfError]:
     edits, segments = Counter[str](), Counter[str]()
-    for script in TER(case_sensitive=True).edits(mt, pe):
+    for script in scripts:
         found = Counter({"word order": len(script.shifts)})
         for edit in script.word_edits:
             old = "" if edit.hypothesis is None else script.hypothesis[edit.hypothesis]
