@@ -52,7 +52,7 @@ def stats(
 
     Unfinished work is kept beside the first output, for --resume.
     """
-    from postedit.cli.statistics import check_picture, draw, print_statistics
+    from postedit.cli.statistics import draw, print_statistics
     from postedit.cli.tables import console
     from postedit.data.blocks import workers_for
     from postedit.data.triplets import read_triplets
@@ -67,8 +67,7 @@ def stats(
     }
     inputs = [path for some in (files, *others.values()) for one in some for path in one.paths]
     shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
-    if picture is not None:
-        check_picture(picture)
+    shared.check_picture("--picture", picture)
     if resume and not (json_out or picture):
         raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     total = _count(files)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from postedit.gate.calibrate import Calibrated
 
 
-_PLOTS: Final = (".png", ".svg", ".pdf")
-
 _UNITS: Final = "choice of words (--tokenize)"  # in the record of a job; runs of earlier versions have no such entry
 
 
@@ -65,8 +63,7 @@ def gate(
     options.check_revertible("gates")
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
     shared.check_outputs({"--out": out, "--plot": plot}, inputs)
-    if plot is not None and plot.suffix.lower() not in _PLOTS:
-        raise OutputError(f"--plot: {plot} must end in {', '.join(_PLOTS)}, which says what is written")
+    shared.check_picture("--plot", plot)
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from postedit.core.editor import Editor
     from postedit.llm.endpoint_options import EndpointSpec
 
+_PICTURES: Final = (".png", ".svg", ".pdf")
+
 _PROTECTION: Final = "Protected spans and terms"
 
 _ENDPOINT: Final = "Language models behind an endpoint"
@@ -321,6 +323,12 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         taken[option] = path
         if not is_far(path):
             check_writable(path)
+
+
+def check_picture(option: str, path: Path | None) -> None:
+    """Raise an OutputError if the name of a picture, given by an option, does not end like a format."""
+    if path is not None and path.suffix.lower() not in _PICTURES:
+        raise OutputError(f"{option} {path}: the name of a picture must end in {', '.join(_PICTURES)}")
 
 
 def check_standard_input(*paths: Path | None) -> None:

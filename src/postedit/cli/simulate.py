@@ -11,7 +11,7 @@ from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.cli.correction_inputs import read_triplet_corrections
 from postedit.cli.data import files_of
-from postedit.core.errors import DataError, OutputError
+from postedit.core.errors import DataError
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
@@ -37,7 +37,7 @@ def simulate(
     protect: shared.ProtectOption = "all",
     json_out: shared.JsonOption = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="OUT.svg", help="Where to write the curve, as .svg or .png.")
+        Path | None, typer.Option(metavar="OUT", help="Where to write the curve: .png, .svg or .pdf.")
     ] = None,
 ) -> None:
     """Simulate post-editing: edit a segment, learn from its correction, and go on to the next.
@@ -49,14 +49,12 @@ def simulate(
     from postedit.adapt.learning_editor import load_learning
     from postedit.cli.tables import console, print_table
     from postedit.editing.protection import Protected
-    from postedit.explain.figure import FORMATS
     from postedit.jobs.editing import silence_library
     from postedit.jobs.simulation import StreamSegment
     from postedit.jobs.simulation import simulate as run
     from postedit.progress import LineProgress
 
-    if plot is not None and plot.suffix[1:] not in FORMATS:
-        raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
+    shared.check_picture("--plot", plot)
     chosen = options.LearningOptions.read(assignments, search_file)
     (files,) = files_of([stream])
     shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
@@ -141,8 +139,7 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
 
 def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
     """Draw the cumulative TER of each system and, paler, its TER in each window, into an image file."""
-    from postedit.core.files import atomic_write
-    from postedit.explain.figure import drawing
+    from postedit.explain.figure import drawing, save_figure
 
     ends = [end for end, _ in found.windows(window)]
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
@@ -155,6 +152,4 @@ def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
             axes.plot(ends, [rates[number] for _, rates in found.windows(window)], color=f"C{number}", alpha=0.35, lw=1)
         axes.set(title=title, xlabel="segments corrected", ylabel="TER")
         axes.legend(frameon=False, title=f"from the first on; pale: {window:,} segments")
-        with atomic_write(path, "wb") as file:
-            metadata = {"Date": None} if path.suffix == ".svg" else {}
-            figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)
+        save_figure(figure, path)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
 
 from postedit.cli import shared
 from postedit.cli.tables import new_table, percent
-from postedit.core.errors import OutputError
-from postedit.core.files import atomic_write
 from postedit.jobs.corpus_statistics import QUANTILES, SHARED, CorpusStatistics
 from postedit.jobs.edit_statistics import KINDS, EditInContext, EditStatistics, bin_names
 
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 _BAR: Final = 40
 """Length of the longest bar, in characters."""
-
-FORMATS: Final = (".png", ".svg", ".pdf")
 
 _EDITS: Final = 15
 """Number of word edits that fit into the figure."""
@@ -108,15 +104,9 @@ def _count_and_share(count: int, total: int) -> str:
     return f"{count:,} ({percent(count, total)} %)"
 
 
-def check_picture(path: Path) -> None:
-    """Raise an OutputError if the suffix of `path` is not one of `FORMATS`."""
-    if path.suffix not in FORMATS:
-        raise OutputError(f"{path}: the name of a picture must end in {', '.join(FORMATS)}")
-
-
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
     """Draw lengths and, for triplets, a histogram of TER, the kinds of edits and the most frequent edits."""
-    from postedit.explain.figure import drawing, missing_characters
+    from postedit.explain.figure import drawing, missing_characters, save_figure
 
     edits = statistics.edits
     frequent = [] if edits is None else edits.most_frequent(_EDITS)
@@ -136,9 +126,7 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
             names = [f"{one.edit.old or '∅'} → {one.edit.new or '∅'}" for one in frequent]
             _draw_bars(axes[1, 1], names, [one.count for one in frequent], 1)
             axes[1, 1].set(title="Most frequent edits", xlabel="times")
-        metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)
+        save_figure(figure, path)
     missing = missing_characters(text for one in frequent for text in one.edit)
     if missing:
         shared.warn(f"no font here has {''.join(sorted(missing))[:40]}: {path} shows boxes")

@@ -9,15 +9,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from postedit.core.evidence import Evidence
+from postedit.core.files import atomic_write
 from postedit.explain.attention_views import AttentionPanel, attention_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS: Final = ("png", "svg")
 
@@ -76,6 +79,18 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
             figure.savefig(buffer, format=form, dpi=min(_DOTS, _WIDEST / max(size)), metadata=metadata)
             result[form] = buffer.getvalue()
         return result
+
+
+def save_figure(figure: "Figure", path: Path, dpi: int = 120) -> None:
+    """Write a figure in the format that the suffix of `path` names.
+
+    Raises:
+        OutputError: if the file cannot be written.
+    """
+    form = path.suffix[1:].lower()
+    metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format=form, dpi=dpi, metadata=metadata)
 
 
 @contextmanager

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.errors import library
-from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
 from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize
+from postedit.explain.figure import save_figure
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 from postedit.gate.gate import Calibrator, Level, Rule
 
@@ -242,8 +242,7 @@ def draw_reliability(forecasts: Forecasts, path: Path) -> None:
     error = expected_calibration_error(forecasts)
     axes.set_title(f"{len(forecasts.better):,} changes, expected calibration error {error:.3f}", fontsize=10)
     axes.legend(loc="upper left")
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
+    save_figure(figure, path, dpi=150)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -263,7 +263,7 @@ def test_no_gate_is_made_that_edit_would_refuse(run: Any, tmp_path: Path, option
 def test_the_name_of_a_diagram_says_what_it_is(run: Any, tmp_path: Path) -> None:
     texts = files(tmp_path, ["a"])
     result = run("gate", "MODEL", *texts, "--out", tmp_path / "g.json", "--plot", tmp_path / "g.jpg")
-    assert "g.jpg must end in .png, .svg, .pdf" in refused(result)
+    assert "g.jpg: the name of a picture must end in .png, .svg, .pdf" in refused(result)
 
 
 def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

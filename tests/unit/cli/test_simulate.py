@@ -54,7 +54,7 @@ def test_tables_json_and_curve(run: Any, model: Path, stream: Path, tmp_path: Pa
     ("arguments", "message"),
     [
         (["OTHER"], "one model learns from corrections, not 2"),
-        (["--plot", "x.pdf"], "the name must end in .png, .svg"),
+        (["--plot", "x.jpg"], "the name of a picture must end in .png, .svg, .pdf"),
         (["--set", "search.beams=2"], "search.beams: no such option"),
         (["--set", "online.rate=0"], "online.rate"),
     ],
