@@ -193,7 +193,15 @@ class MemorySpec:
         """Load the only one of `models`, which learns from the memory; see `load_learning`."""
         if len(models) > 1:
             raise DataError(f"one model learns from corrections, not {len(models)}: name one")
+        return load_learning(models[0], self.open(), self.learn, self.config, device=device, position=self.position)
+
+    def open(self) -> CorrectionMemory:
+        """Open the memory.
+
+        Raises:
+            DataError: if there is none at its place, or another one.
+        """
         memory = CorrectionMemory(self.where, create=False)
         if memory.name != self.name:
             raise DataError(f"{self.where}: is not the memory that this run started with; start the run again")
-        return load_learning(models[0], memory, self.learn, self.config, device=device, position=self.position)
+        return memory

@@ -333,11 +333,7 @@ class Editor(ABC):
         able = self.abilities
         if not able.token_search:
             given.check_effect(self.search)
-        lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
-        if able.needs_mt and lacks is not None:
-            raise DataError(
-                f"this editor corrects translations and has no first stage to write them: segment {lacks} has no mt"
-            )
+        check_mt(able, segments)
         if not able.constraints and (given.required or given.banned or any(one.constraints for one in segments)):
             raise DataError(
                 "this editor takes no constraints (a prefix, required and banned words), which a gate, phrases or "
@@ -443,6 +439,15 @@ def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:
     """Raise a DataError unless there is one output to score for each segment."""
     if len(outputs) != len(segments):
         raise DataError(f"src has {counted(len(segments), 'segment')} and outputs {len(outputs):,}; give one for each")
+
+
+def check_mt(able: Abilities, segments: Sequence[Segment]) -> None:
+    """Raise a DataError if a segment lacks mt, and an editor with these abilities needs it."""
+    lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
+    if able.needs_mt and lacks is not None:
+        raise DataError(
+            f"this editor corrects translations and has no first stage to write them: segment {lacks} has no mt"
+        )
 
 
 def _detail(evidence: bool | Detail | None) -> Detail | None:

@@ -18,6 +18,7 @@ from postedit.core.editor import (
     PostEdit,
     Segment,
     Side,
+    check_mt,
     check_outputs,
     segments_of,
 )
@@ -249,11 +250,7 @@ class PostEditor(SavedEditor):
     def _encoded(
         self, segments: Sequence[Segment], config: SearchConfig, outputs: Sequence[str] | None = None
     ) -> list[EncodedSegment]:
-        missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
-        if self.abilities.needs_mt and missing is not None:
-            raise DataError(
-                f"this editor corrects translations and has no first stage to write them: segment {missing} has no mt"
-            )
+        check_mt(self.abilities, segments)
         limit, cut = config.max_input, config.cut_input
         return encode_segments(self.model, self.processor, segments, limit, outputs, cut=cut, hints=self.hints)
 

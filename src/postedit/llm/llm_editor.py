@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.adapt.remembering import Remembering
 from postedit.core.edit_reasons import ErrorReason
@@ -307,10 +306,7 @@ def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: Memor
         return LlmEditor(spec, glossary=glossary, scorer=scorer)
     known = SimilarCorrections()
     editor = LlmEditor(spec, glossary=glossary, memory=known, scorer=scorer)
-    opened = CorrectionMemory(memory.where, create=False)
-    if opened.name != memory.name:
-        raise DataError(f"{memory.where}: is not the memory that this run started with; start the run again")
-    return Remembering(editor, known, opened, options={"learn": "examples"}, position=memory.position)
+    return Remembering(editor, known, memory.open(), options={"learn": "examples"}, position=memory.position)
 
 
 def llm_of(editor: Editor) -> LlmEditor | None:
