@@ -1,7 +1,6 @@
 """Options shared by several verbs, and helpers that use them to choose models, check outputs, warn and write."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from postedit.data.text_paths import is_far, located
 from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
+from postedit.text.language_tags import language_pair
 from postedit.text.span_patterns import KINDS, Kind
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ LEARNING: Final = "Learning from corrections"
 
 
 def _checked_languages(given: str) -> str:
-    if given and not re.fullmatch("[^:]+:[^:]+", given):
-        raise DataError(f"--languages {given}: must be two languages, such as en:de")
+    try:
+        language_pair(given)
+    except ValueError as error:
+        raise DataError(f"--languages {given}: {error}") from None
     return given
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config
+from postedit.text.language_tags import language_pair
 
 if TYPE_CHECKING:
     from postedit.files.units import Unit
@@ -86,8 +87,7 @@ class FilesConfig(Config):
     @field_validator("languages")
     @classmethod
     def _check_languages(cls, value: str) -> str:
-        if value and not re.fullmatch("[^:]+:[^:]+", value):
-            raise ValueError('must be two languages, such as "en:de"')
+        language_pair(value)
         return value
 
     @model_validator(mode="after")

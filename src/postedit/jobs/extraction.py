@@ -26,7 +26,7 @@ from postedit.files.tmx import OtherLanguagesError, Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file, units_of
 from postedit.jobs.unit_lines import LeftOut, Take
-from postedit.text.language_tags import same_language
+from postedit.text.language_tags import language_pair, same_pair
 
 
 @dataclass(slots=True)
@@ -41,14 +41,8 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 """Characters that some reader of text files takes for the end of a line, and tabs, with the spaces around them."""
 
 
-def _check_languages(unit: Unit, languages: str) -> None:
-    pairs = zip(unit.languages, languages.split(":"))
-    if languages and not all(one == "" or same_language(one, two) for one, two in pairs):
-        raise LeftOut(_other_languages(languages))
-
-
-def _other_languages(languages: str) -> str:
-    return f"not from {languages.replace(':', ' to ')} (--languages chooses)"
+def _other_languages(languages: tuple[str, str]) -> str:
+    return f"not from {' to '.join(languages)} (--languages chooses)"
 
 
 def _on_one_line(text: str) -> str:
@@ -86,18 +80,17 @@ _LEFT_OUT: Final = "left out: "
 
 @dataclass(slots=True)
 class _FileReader:
-    """Reads translation files; if `languages` is empty, it is set from the first unit that states its languages."""
+    """Reads translation files; without languages, it takes those of the first unit that states its languages."""
 
     take: Take
     with_mt: bool
-    languages: str
+    languages: tuple[str, str]
 
     def pieces(self, path: Path, read_units: Callable[[Path, Format], Iterator[Unit]]) -> Iterator[_Piece]:
         """Yield the pieces of a file, of `PIECE` units; units of TMX files in other languages count as left out."""
         form = format_of(path)
-        source, _, target = self.languages.partition(":")
-        if form.name == Tmx.name and self.languages:
-            form = Tmx((source, target))
+        if form.name == Tmx.name:
+            form = Tmx(self.languages)
         lines: list[Sequence[str]] = []
         left_out: Counter[str] = Counter()
         try:
@@ -105,8 +98,8 @@ class _FileReader:
                 if len(lines) + left_out.total() >= PIECE:
                     yield self._piece(lines, left_out)
                     lines, left_out = [], Counter()
-                if not self.languages and all(unit.languages):
-                    self.languages = ":".join(unit.languages)
+                if not all(self.languages) and all(unit.languages):
+                    self.languages = unit.languages
                 try:
                     lines.append(self._line(path, unit))
                 except LeftOut as reason:
@@ -125,15 +118,16 @@ class _FileReader:
     def find_languages(self, files: Iterable[Path]) -> None:
         """Read finished files again, up to the first unit that states its languages, if they are not known."""
         for path in files:
-            if self.languages:
+            if all(self.languages):
                 return
             for unit in units_of(path, format_of(path)):
                 if all(unit.languages):
-                    self.languages = ":".join(unit.languages)
+                    self.languages = unit.languages
                     break
 
     def _line(self, path: Path, unit: Unit) -> Sequence[str]:
-        _check_languages(unit, self.languages)
+        if not same_pair(unit.languages, self.languages):
+            raise LeftOut(_other_languages(self.languages))
         line = self.take(path, unit)
         sides = (line.src, line.mt or "", line.pe) if self.with_mt else (line.src, line.pe)
         return (*map(_on_one_line, sides), f"{_on_one_line(_shown(path))}\t{_on_one_line(unit.id)}")
@@ -180,7 +174,7 @@ def extract(
     outputs_of = OutputFiles(out, output_sides(with_mt=with_mt))
     job = {"postedit": __version__, **(settings or {}), "languages": languages, "files": fingerprint(files)}
     outputs = ResumableOutputs(outputs_of, job, resume=resume)
-    one = _FileReader(take, with_mt, languages)
+    one = _FileReader(take, with_mt, language_pair(languages))
     broken: list[DataError] = []
     try:
         with (
@@ -263,7 +257,7 @@ def _pieces(
     reader.skip(*files[:finished])
     one.find_languages(files[:finished])
     left = deque(files[finished:])
-    while left and (executor == IN_THIS_PROCESS or not one.languages):
+    while left and (executor == IN_THIS_PROCESS or not all(one.languages)):
         yield from islice(_read_here(left.popleft(), one, reader, broken), skipped, None)
         skipped = 0
     small = [None if path.stat().st_size > LARGE else path for path in left]

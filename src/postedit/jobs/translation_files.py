@@ -21,7 +21,7 @@ from postedit.files.tmx import Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.editing import Pair
 from postedit.progress import LineProgress
-from postedit.text.language_tags import base_language, same_language
+from postedit.text.language_tags import base_language, language_pair, same_pair
 
 _UNITS_PER_UPDATE: Final = 500  # of progress
 _FIRST_UNITS: Final = 1_000  # of a TMX file, in which its languages are sought
@@ -132,8 +132,7 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
         DataError: if no file states its target language, or there are several pairs, which a single model cannot edit.
     """
     if config.languages:
-        source, _, target = config.languages.partition(":")
-        return source, target
+        return language_pair(config.languages)
     found: dict[tuple[str, str], Path] = {}
     for path in (path for given in inputs for path in (translation_files(given) if given.is_dir() else [given])):
         with suppress(DataError):
@@ -239,11 +238,11 @@ def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[
     readable: list[FileTask] = []
     refused: list[DataError] = []
     total = 0
-    wanted = tuple(config.languages.split(":")) if config.languages else languages
+    wanted = language_pair(config.languages) if config.languages else languages
     with UnitReader([task.path for task in tasks], console) as reader, explain_os_errors(Path(tempfile.gettempdir())):
         for task in tasks:
             if task.format.name == Tmx.name:
-                task = replace(task, format=Tmx((wanted[0], wanted[1])))
+                task = replace(task, format=Tmx(wanted))
             start = lines.tell()
             count = 0
             try:
@@ -271,8 +270,7 @@ def _pairs(
     for unit in reader.units(task.path, task.format):
         if config.reason_not_to_edit(unit) is not None:
             continue
-        pairs = zip(unit.languages, languages, strict=True)
-        if config.check_languages and any(one and other and not same_language(one, other) for one, other in pairs):
+        if config.check_languages and not same_pair(unit.languages, languages):
             raise DataError(
                 f"{task.path}: is {_direction(unit.languages)}, and the model {_direction(languages)}; name another "
                 "model (or --set files.check_languages=false)"

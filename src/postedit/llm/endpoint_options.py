@@ -15,6 +15,7 @@ from postedit.core.config import Config
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError
 from postedit.core.files import with_known_home
+from postedit.text.language_tags import language_pair
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -124,8 +125,7 @@ class LlmOptions(Config):
     @field_validator("languages")
     @classmethod
     def _check_languages(cls, value: str) -> str:
-        if value and [bool(part.strip()) for part in value.split(":")] != [True, True]:
-            raise ValueError('must be two languages, as "en:de"')
+        language_pair(value)
         return value
 
     @model_validator(mode="after")
@@ -161,8 +161,7 @@ class LlmOptions(Config):
     @property
     def language_pair(self) -> tuple[str, str]:
         """Codes or names of source and target language; empty if not given."""
-        source, _, target = self.languages.partition(":")
-        return source.strip(), target.strip()
+        return language_pair(self.languages)
 
     @property
     def cache_file(self) -> Path:

@@ -27,7 +27,7 @@ from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import EDITED
-from postedit.text.language_tags import same_language
+from postedit.text.language_tags import same_pair
 from postedit.text.words import compared_words
 
 _log = logging.getLogger(__name__)
@@ -270,7 +270,7 @@ class FileJobs:
         found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
         named = (file["wanted_source"], file["wanted_target"])
         wanted = named if any(named) else self.proposer.languages(self._store.projects.row(job.project))
-        if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
+        if not same_pair(found, wanted):
             own = f"{found[0] or 'an unknown language'} to {found[1] or 'an unknown one'}"
             owner = "project" if any(named) else "model of the project"
             raise DataError(
@@ -384,9 +384,7 @@ def _set(change: ProjectChange, file: str, **values: Any) -> None:
 def _check_languages(file: Row, units: Sequence[tuple[int, Unit]], languages: tuple[str, str]) -> None:
     """Check that units to edit are in the languages of the file; else raise a DataError that names both pairs."""
     for _, unit in units:
-        pairs = zip(unit.languages, languages, strict=True)
-        is_other = any(one and other and not same_language(one, other) for one, other in pairs)
-        if is_other and EDITED.reason_not_to_edit(unit) is None:
+        if not same_pair(unit.languages, languages) and EDITED.reason_not_to_edit(unit) is None:
             raise DataError(
                 f"{file['name']}: has segments from {' to '.join(languages)}, and others from "
                 f"{' to '.join(unit.languages)}; divide it into files of one pair"

@@ -23,6 +23,23 @@ def same_language(first: str, second: str) -> bool:
     return base_language(first) == base_language(second) and len(scripts) < 2
 
 
+def language_pair(text: str) -> tuple[str, str]:
+    """Return the source and target language that a text such as "en:de" names; both are empty if the text is.
+
+    Raises:
+        ValueError: if it does not name two languages.
+    """
+    pair = [part.strip() for part in text.split(":")] if text else ["", ""]
+    if len(pair) != 2 or (text and not all(pair)):
+        raise ValueError('must be two languages, such as "en:de"')
+    return pair[0], pair[1]
+
+
+def same_pair(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    """Return whether source and target have the same languages, as far as both pairs name them."""
+    return all(same_language(one, other) for one, other in zip(first, second, strict=True) if one and other)
+
+
 def script_of(tag: str) -> str:
     """Return the script that a tag names or, for Chinese, implies ("zh" is simplified); empty if it is not known."""
     language, *others = _subtags(tag)

@@ -216,7 +216,7 @@ def test_a_misspelt_project_is_told_and_nothing_called_deleted(
         (["add", "new.db", "x.src,x.blank,x.pe"], "has no triplet to learn from"),
         (["add", "new.db", "x.src,x.nul,x.pe"], "line 2: a correction has a NUL character in its mt"),
         (["add", "new.db", "x", "--languages", "en:de"], "--before and --languages are for translation files"),
-        (["add", "new.db", "a.xlf", "--languages", "en"], "must be two languages, such as en:de"),
+        (["add", "new.db", "a.xlf", "--languages", "en"], 'must be two languages, such as "en:de"'),
         (["add", "new.db", "none.xlf"], "none.xlf: there is no such file"),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from postedit.text.language_tags import base_language, same_language
+from postedit.text.language_tags import base_language, language_pair, same_language, same_pair
 
 
 @pytest.mark.parametrize("tag", ["pt", "pt-BR", "PT_br", " pt-Latn-BR "])
@@ -35,3 +35,20 @@ def test_gettext_names_scripts_by_modifiers() -> None:
 @pytest.mark.parametrize(("former", "now"), [("iw", "he"), ("iw-IL", "he"), ("in", "id")])
 def test_former_codes_name_the_same_languages(former: str, now: str) -> None:
     assert same_language(former, now)
+
+
+def test_a_pair_names_two_languages() -> None:
+    assert language_pair("en : pt-BR") == ("en", "pt-BR")
+    assert language_pair("") == ("", "")
+
+
+@pytest.mark.parametrize("text", ["en", "en:", ":de", " : ", "en:de:fr", " "])
+def test_other_texts_name_no_pair(text: str) -> None:
+    with pytest.raises(ValueError, match='must be two languages, such as "en:de"'):
+        language_pair(text)
+
+
+def test_pairs_are_the_same_as_far_as_both_are_known() -> None:
+    assert same_pair(("en", "de"), ("en-GB", ""))
+    assert same_pair(("", "de-AT"), ("en", "de"))
+    assert not same_pair(("en", "de"), ("", "fr"))
