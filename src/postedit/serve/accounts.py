@@ -40,6 +40,9 @@ _WITHOUT_PROJECT: Final = frozenset({"edit", "metrics"})
 _FIGURES_ALONE: Final = frozenset({"metrics"})
 """Scopes of a key that may read metrics of the service, but nothing of any project."""
 
+_FRESH_SECONDS: Final = 5.0
+"""Seconds for which it counts who was found to make a request: while its body arrives, rights may end."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
 """Wrong passwords for one user from one address, after which that address has to wait for this user."""
@@ -257,13 +260,16 @@ KEY_RATES: Final = KeyRates()
 async def caller(request: Request, service: ServiceDep) -> Caller:
     """Return who makes a request; used by `CallerDep`, and by the middleware before the body is read.
 
+    If a long body has been read since, the rights are looked up again, as they may have ended meanwhile.
+
     Raises:
         HttpError: 401 if there is no valid key or session, 403 if the session's CSRF token is missing or wrong, 429 if
             the key exceeds its rate, 504 if the database does not answer in time.
     """
     if not service.config.auth_required:
         return LOCAL  # without a thread, which would take longer than everything else before an edit
-    if (known := caller_known(request.scope)) is not None:
+    known = caller_known(request.scope)
+    if known is not None and time.monotonic() - request.state.caller_since <= _FRESH_SECONDS:
         return known
     seconds = service.config.limits.timeout_seconds
     try:
@@ -283,14 +289,15 @@ def caller_with(key: str, request: Request, service: Service) -> Caller:
     """Return who makes a request; `key` is a key from elsewhere than the header, or empty. See `caller`."""
     if not service.config.auth_required:
         return LOCAL
-    found: Caller = _found(key, request, service)
-    request.state.caller = found
+    is_first, moment = caller_known(request.scope) is None, time.monotonic()
+    found: Caller = _found(key, request, service, counts=is_first)
+    request.state.caller, request.state.caller_since = found, moment
     return found
 
 
-def _found(key: str, request: Request, service: Service) -> Caller:
+def _found(key: str, request: Request, service: Service, *, counts: bool) -> Caller:
     if secret := _key_of(request) or key:
-        return _of_key(service, secret)
+        return _of_key(service, secret, counts=counts)
     cookie = request.cookies.get(COOKIE)
     if cookie:
         found = _of_session(service, cookie)
@@ -419,3 +426,8 @@ async def access(caller: CallerDep, service: ServiceDep) -> Access:
 
 
 AccessDep = Annotated[Access, Depends(access)]
+
+
+async def access_now(request: Request, service: Service) -> Access:
+    """Return the access of the sender of a request, for routes that have read its body themselves; see `caller`."""
+    return Access(service, await caller(request, service))

@@ -17,7 +17,7 @@ from postedit.core.errors import DataError
 from postedit.core.wording import counted
 from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
-from postedit.serve.accounts import Caller, CallerDep, caller_known, caller_with
+from postedit.serve.accounts import Caller, CallerDep, caller, caller_known, caller_with
 from postedit.serve.api_answers import answering
 from postedit.serve.api_types import ListOf
 from postedit.serve.backlog import token_count
@@ -259,6 +259,8 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
     if who is None:
         key = values.get("api_key") if isinstance(values, dict) else None
         who = await to_thread.run_sync(caller_with, key.strip() if isinstance(key, str) else "", request, service)
+    else:
+        who = await caller(request, service)
     if problem is not None:
         raise problem
     try:

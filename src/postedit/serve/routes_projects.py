@@ -11,7 +11,7 @@ from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.serve import api_answers as api
-from postedit.serve.accounts import Access, AccessDep, may_still
+from postedit.serve.accounts import Access, AccessDep, access_now, may_still
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS, ErrorResponse
 from postedit.serve.api_types import (
@@ -156,6 +156,7 @@ async def set_glossary(
 ) -> dict[str, Any]:
     """Replace the glossary of a project: lines of source, tab and target, or a tab-separated table with a header."""
     text = await _text_of(request)
+    access = await access_now(request, access.service)
     # A proxy that compresses may append the method to the tag.
     known = None if if_match.strip() in ("", "*") else re.findall(r'"([0-9a-f]{32})', if_match)
 
@@ -212,6 +213,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
         async for part in request.stream():
             await body.write(part)
         await body.seek(0)
+        access = await access_now(request, access.service)
         return await at_length(access.service, save)
 
 

@@ -9,7 +9,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +25,7 @@ from sqlalchemy import event
 
 from postedit.cli.serve import _create_admin
 from postedit.core.errors import DataError, OutputError
-from postedit.serve import event_hub, routes_jobs, routes_workbench
+from postedit.serve import accounts, event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
 from postedit.serve.api_types import Name, user_name
 from postedit.serve.http_errors import HttpError
@@ -286,6 +286,46 @@ def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Te
     assert team.client.get("/v1/session").status_code == 401
     assert team.client.get("/v1/projects", headers=key).status_code == 401
     assert team.sign_in("anna", "another horse").status_code == 401
+
+
+_SLOW: dict[tuple[str, str], tuple[str, bytes]] = {
+    ("POST", "/v1/users"): ("application/json", json.dumps(BODIES["/v1/users"]).encode()),
+    ("POST", "/v1/projects/{project}/files"): (
+        "multipart/form-data; boundary=x",
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.xlf"\r\n\r\n%b\r\n--x--\r\n' % xliff(*PAIRS),
+    ),
+    ("POST", "/v1/projects/{project}/corrections/import"): ("text/plain", b"a\tb\tc"),
+    ("PUT", "/v1/projects/{project}/glossary"): ("text/plain", b"a\tb"),
+    ("POST", "/translate"): ("application/json", b'{"q": "a", "translation": "die", "model": "words"}'),
+}
+
+
+@pytest.mark.parametrize("how", ["key", "session"])
+@pytest.mark.parametrize(("method", "path"), _SLOW)
+def test_rights_that_end_while_a_body_arrives_are_gone(
+    team: Team, monkeypatch: pytest.MonkeyPatch, method: str, path: str, how: str
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(accounts, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    kind, body = _SLOW[method, path]
+    project = team.projects["anna"]
+    headers = {CSRF_HEADER: team.sign_in("root").json()["csrf"]}
+    if how == "key":
+        team.client.cookies.clear()
+        headers = team.key("root", "edit", "files", "manage", "admin")
+    before = team.store.projects.last_events([project]), len(team.store.people.users())
+
+    def slowly() -> Iterator[bytes]:
+        yield body[:1]
+        team.store.people.change_user(team.ids["root"], active=False)
+        now[0] = 60.0
+        yield body[1:]
+
+    team.store.people.change_user(team.ids["anna"], admin=True)
+    url = path.format(project=project)
+    answer = team.client.request(method, url, content=slowly(), headers={**headers, "Content-Type": kind})
+    assert answer.status_code == 401, answer.text
+    assert before == (team.store.projects.last_events([project]), len(team.store.people.users()))
 
 
 @pytest.mark.parametrize("how", ["key", "session", "role"])
