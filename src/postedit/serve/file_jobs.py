@@ -43,7 +43,10 @@ _UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service with its 
 _MOST_INTERRUPTIONS: Final = 5  # of a job, which is then given up, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for such a pause; without it, proposals are renewed nevertheless
-_LEAST_CHUNKS: Final = 8  # renewed before other files get their turn, if there is a newer correction
+_LEAST_CHUNKS: Final = 8  # of a file, before others get their turn: those of other projects or, if there is a newer
+# correction, those that wait for renewed proposals
+_MOST_SERVED: Final = 100  # projects whose turns are remembered
+_WHOLE_FILES: Final[tuple[JobKind, ...]] = ("import", "edit")
 
 
 class FileJobs:
@@ -64,6 +67,7 @@ class FileJobs:
         self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
         self._own: set[str] = set()  # jobs that this process works on
         self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models not here, and since when
+        self._served: dict[tuple[JobKind, ...], dict[str, None]] = {}  # projects by their last turn, by kinds of jobs
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
         self._told = -math.inf  # when the log last said that jobs wait for the database
         self._wake = asyncio.Event()
@@ -72,7 +76,7 @@ class FileJobs:
     def start(self) -> None:
         """Start working, in the running event loop."""
         self._loop = asyncio.get_running_loop()
-        sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",), ("fill",)) * self._at_once
+        sorts: tuple[Sequence[JobKind], ...] = (_WHOLE_FILES, ("propose",), ("fill",)) * self._at_once
         self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
         self._tasks += [asyncio.create_task(self._work(("import",), reads=True)) for _ in range(self._at_once)]
 
@@ -118,10 +122,19 @@ class FileJobs:
             self._wake.clear()
 
     def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
-        """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none."""
-        job = self._store.jobs.claim(kinds, self._models, unread=reads) or self._left_by_others(kinds, reads=reads)
+        """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none.
+
+        Projects take turns, so that the many files of one project do not keep others waiting.
+        """
+        served = self._served.setdefault(tuple(kinds), {})
+        job = self._store.jobs.claim(kinds, self._models, unread=reads, served=[*served])
+        job = job or self._left_by_others(kinds, reads=reads)
         if job is not None:
             self._own.add(job.id)
+            served.pop(job.project, None)
+            served[job.project] = None
+            for project in [*served][:-_MOST_SERVED]:
+                served.pop(project, None)
         return job
 
     def _left_by_others(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
@@ -220,11 +233,11 @@ class FileJobs:
         else:
             if file["state"] == "importing":
                 await asyncio.to_thread(self._read, job, file)
-            if reads:  # a worker for proposals continues
+            # A worker for proposals continues what was read, and, after those of others, a file with many segments.
+            if reads or not await self._propose_all(job, file, 0):
                 await asyncio.to_thread(self._store.jobs.release, job)
                 self._wake.set()
                 return
-            await self._propose_all(job, file, 0)
         await asyncio.to_thread(self._end, job, again=again)
 
     def _read(self, job: ClaimedJob, file: Row) -> None:
@@ -279,18 +292,26 @@ class FileJobs:
             )
         return found[0] or named[0], found[1] or named[1]
 
-    async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> None:
-        """Make proposals for all open segments whose proposals are missing or older than a memory position."""
-        total = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
-        await asyncio.to_thread(self._advance, job, done=0, total=total)
-        if not total:
+    async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> bool:
+        """Make proposals for open segments whose proposals are missing or older than a memory position.
+
+        Return whether all are made; False: some are, and a project waits of which no file is worked on.
+        """
+        left = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
+        total = max(left, (await asyncio.to_thread(self._store.jobs.get, job.id))["total"])
+        await asyncio.to_thread(self._advance, job, done=total - left, total=total)
+        if not left:
             await asyncio.to_thread(self._note_why_nothing, job)
-        after = done = 0
+        after, done, chunks = 0, total - left, 0
         while rows := await asyncio.to_thread(
             self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after
         ):
             await self._propose_some(job, file, rows, done=done + len(rows), total=total)
-            after, done = rows[-1]["number"], done + len(rows)
+            after, done, chunks = rows[-1]["number"], done + len(rows), chunks + 1
+            is_turn_over = chunks >= _LEAST_CHUNKS and done < total
+            if is_turn_over and await asyncio.to_thread(self._store.jobs.is_awaited, job, _WHOLE_FILES, self._models):
+                return False
+        return True
 
     def _note_why_nothing(self, job: ClaimedJob) -> None:
         """Add a note to a job that says why its file gets no proposals, unless the file has some."""

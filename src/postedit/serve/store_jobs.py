@@ -140,6 +140,7 @@ class Jobs:
         models: Collection[str] | None = None,
         *,
         unread: bool | None = None,
+        served: Sequence[str] = (),
     ) -> ClaimedJob | None:
         """Claim the first waiting job whose file has no running job; return None if there is no such job.
 
@@ -149,14 +150,17 @@ class Jobs:
             kinds: kinds of jobs to consider.
             models: models of this process, beside the default one; None: any. Jobs of other models are left to others.
             unread: consider only imports of files that are still to be read (True), or only other jobs (False).
+            served: projects whose turn comes after that of all others, in this order.
         """
         waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
         if unread is not None:
             is_read = jobs.c.file.not_in(sql.select(files.c.id).where(files.c.state == "importing"))
             is_other = (jobs.c.kind != "import") | is_read
             waiting = waiting.where(~is_other if unread else is_other)
+        turns = {project: turn for turn, project in enumerate(served, start=1)}
+        turn = [sql.case(turns, value=jobs.c.project, else_=0)] if turns else []
         first = (
-            waiting.order_by(jobs.c.sequence, jobs.c.id)
+            waiting.order_by(*turn, jobs.c.sequence, jobs.c.id)
             .limit(1)
             .with_for_update(skip_locked=True, of=jobs)
             .scalar_subquery()
@@ -170,6 +174,16 @@ class Jobs:
     def of_other_models(self, kinds: Sequence[JobKind], models: Collection[str]) -> dict[str, int]:
         """Return the ids of waiting jobs that `claim` leaves to processes with other models, each with its beats."""
         return self._beats(_can_begin(kinds) & ~_needs_only(models))
+
+    def is_awaited(self, job: ClaimedJob, kinds: Sequence[JobKind], models: Collection[str]) -> bool:
+        """Return whether `claim` would find a job of another project that has no running job of these kinds."""
+        running = jobs.alias()
+        is_busy = sql.exists().where(
+            running.c.project == jobs.c.project, running.c.state == "running", running.c.kind.in_(kinds)
+        )
+        others = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models), jobs.c.project != job.project)
+        with self._db.read() as connection:
+            return connection.execute(others.where(~is_busy).limit(1)).first() is not None
 
     def _beats(self, condition: sql.ColumnElement[bool]) -> dict[str, int]:
         with self._db.read() as connection:

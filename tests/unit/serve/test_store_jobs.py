@@ -305,6 +305,50 @@ def test_workers_for_proposals_read_the_files_of_edit_jobs(store: Store, jobs_of
     assert [job and job.kind for job in found] == ["import", "edit", None, None]
 
 
+def _added(store: Store, project: str, content: bytes = b"", kind: JobKind = "edit") -> str:
+    with store.database.change(project, "anna") as change:
+        file = store.files.create(change, "a.xlf", io.BytesIO(content or xliff(*PAIRS)))
+        return store.jobs.add(change, kind, file)
+
+
+def test_projects_take_turns(store: Store, jobs_of: FileJobs) -> None:
+    many, few, one = (store.projects.create({"name": name}, "anna") for name in ("many", "few", "one"))
+    for project in (many, many, many, many, few, few, one):
+        _added(store, project)
+    found = [jobs_of._next(["edit"]) for _ in range(8)]
+    assert [job and job.project for job in found] == [many, few, one, many, few, many, many, None]
+
+
+def test_a_large_file_does_not_keep_other_projects_waiting(store: Store, jobs_of: FileJobs) -> None:
+    kinds: tuple[JobKind, ...] = ("import", "edit")
+    large = xliff(*((f"tree {number}", f"die Haus {number}") for number in range(200)))
+    other = store.projects.create({"name": "other"}, "anna")
+    first, second = (_added(store, project, large) for project in ("default", other))
+    done: list[tuple[str, int]] = []
+    for _ in range(4):
+        job = jobs_of._next(kinds)
+        assert job is not None
+        asyncio.run(jobs_of._run(job))
+        done.append((job.id, store.jobs.get(job.id)["done"]))
+        assert store.jobs.get(job.id)["total"] == 200
+    assert done == [(first, 128), (second, 128), (first, 200), (second, 200)]
+    assert jobs_of._next(kinds) is None
+    assert [store.jobs.get(job)["state"] for job in (first, second)] == ["done", "done"]
+
+
+def test_a_file_gives_no_turn_to_a_project_that_is_worked_on(store: Store, jobs_of: FileJobs) -> None:
+    other = store.projects.create({"name": "other"}, "anna")
+    for project in ("default", other):
+        _added(store, project)
+    job = store.jobs.claim(["edit"])
+    assert job is not None
+    assert store.jobs.is_awaited(job, ["edit"], [])
+    assert store.jobs.claim(["edit"]) is not None
+    for project in ("default", other):
+        _added(store, project)
+    assert not store.jobs.is_awaited(job, ["edit"], [])
+
+
 def test_a_file_whose_reader_died_need_not_wait_for_workers_for_proposals(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
