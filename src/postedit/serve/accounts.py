@@ -7,10 +7,10 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from anyio import to_thread
 from fastapi import Depends, Request, Security
@@ -18,10 +18,12 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.types import Scope as ASGIScope
 
 from postedit.serve.http_errors import HttpError
-from postedit.serve.service import Service, ServiceDep, service_of
+from postedit.serve.service import Service, ServiceDep, at_length, service_of
 from postedit.serve.store import Store
 from postedit.serve.store_base import Row
 from postedit.serve.store_people import Role, Scope
+
+T = TypeVar("T")
 
 COOKIE: Final = "postedit_session"
 CSRF_HEADER: Final = "X-CSRF-Token"
@@ -66,7 +68,7 @@ class Caller:
 
     Args:
         name: user name, shown as author of corrections and in the audit log.
-        client: identifies the caller in queues: the id of a key or user, or "local".
+        client: identifies the caller in logs: the id of a key or user, or "local".
         user: user id; None: the only user of a service without sign-in.
         admin: whether the user may do everything.
         roles: the user's roles, by project id.
@@ -128,6 +130,14 @@ class Caller:
     def role(self, project: str) -> Role:
         """Return the caller's role in a project that they may see; administrators count as managers."""
         return "manager" if self.admin else self.roles[project]
+
+    @property
+    def share_holder(self) -> str:
+        """Whose share of queues and uploads the caller uses: that of a user, who can make any number of keys.
+
+        Each key of an administrator has its own, since administrators make keys for the programs of others.
+        """
+        return self.client if self.user is None or self.admin else f"user {self.user}"
 
     @property
     def visible(self) -> list[str] | None:
@@ -397,6 +407,10 @@ class Access:
     def store(self) -> Store:
         """The store."""
         return self.service.store
+
+    async def at_length(self, work: Callable[[], T]) -> T:
+        """Return the result of store work that may take long; see `service.at_length`."""
+        return await at_length(self.service, work, "" if self.caller.user is None else self.caller.share_holder)
 
     def project(self, project: str, scope: ReadOrScope) -> str:
         """Return the id of a project, checked to exist and to grant the caller a scope; else raise 404 or 403."""

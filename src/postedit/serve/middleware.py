@@ -5,7 +5,7 @@ import math
 import re
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 from urllib.parse import urlsplit
@@ -167,7 +167,7 @@ class Gatekeeper:
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
         self._known: OrderedDict[str, float] = OrderedDict()  # credentials, and when they were last found valid
-        self._uploading = 0
+        self._uploads: Counter[str] = Counter()  # that are being received, by share holder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -178,18 +178,16 @@ class Gatekeeper:
         try:
             self._check(scope, headers, limit)
             await self._admit(scope, self._credentials(scope, headers))
-            is_upload = _is_upload(scope, headers)
-            if is_upload and self._uploading >= self._limits.uploads:
-                _check_wait(_UPLOAD_PAUSE, "too many files are received at a time; try again later")
+            sender = self._uploader(scope, headers)
         except (HttpError, PosteditError) as error:
             return await (await response_to(error, Request(scope)))(scope, receive, send)
         if scope["method"] == "HEAD":  # answered as GET; the server omits the body
             scope = {**scope, "method": "GET"}
-        self._uploading += is_upload
+        self._uploads.update(sender)
         try:
             return await self._app(scope, limited(receive, limit), send)
         finally:
-            self._uploading -= is_upload
+            self._uploads -= Counter(sender)
 
     async def _admit(self, scope: Scope, credentials: str) -> None:
         """Identify the sender, and refuse requests for busy models; refusals to known senders skip the database."""
@@ -207,6 +205,25 @@ class Gatekeeper:
         self._known[credentials] = time.monotonic()
         if len(self._known) > _CLIENTS:
             self._known.popitem(last=False)
+
+    def _uploader(self, scope: Scope, headers: Headers) -> list[str]:
+        """Return the share holder of an upload, alone in a list; an empty list if a request is none.
+
+        Nobody who signs in may hold all places: uploads may be sent as slowly as one likes.
+
+        Raises:
+            HttpError: 429 if no place is free for it.
+        """
+        if not _is_upload(scope, headers):
+            return []
+        most, who = self._limits.uploads, caller_known(scope)
+        if self._uploads.total() >= most:
+            _check_wait(_UPLOAD_PAUSE, "too many files are received at a time; try again later")
+        if who is None:
+            return [""]
+        if self._uploads[who.share_holder] >= max(1, math.floor(most * self._limits.client_share)):
+            _check_wait(_UPLOAD_PAUSE, "you are sending too many files at a time; try again later")
+        return [who.share_holder]
 
     def _credentials(self, scope: Scope, headers: Headers) -> str:
         """Return the key or cookie of a request that may have a body; empty if there is nothing to check yet."""

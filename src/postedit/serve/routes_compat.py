@@ -131,7 +131,7 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
     needs_mt = service.engine.facts(model).abilities.needs_mt
     segments = task.to_edit(needs_mt=needs_mt)
     work = service.engine.edit(
-        segments, model=model, project=project or None, glossary=task.glossary, client=who.client
+        segments, model=model, project=project or None, glossary=task.glossary, client=who.share_holder
     )
     found = await unless_gone(request, work)
     text = task.answer([one.text for one in found.results], needs_mt=needs_mt)
@@ -204,7 +204,7 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     marked = await aside(pairs, marked_segments, pairs, "html") if asked.format == "html" else None
     segments = pairs if marked is None else [one.segment for one in marked]
     model = asked.model or _model_for(service, asked.source, asked.target)
-    work = service.engine.edit(segments, model=model, project=asked.project, client=who.client)
+    work = service.engine.edit(segments, model=model, project=asked.project, client=who.share_holder)
     found = await unless_gone(request, work)
     texts = [one.text for one in found.results]
     if marked is not None:

@@ -61,7 +61,7 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
         evidence=asked.evidence,
         min_confidence=asked.min_confidence,
         timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
-        client=who.client,
+        client=who.share_holder,
     )
     found = await unless_gone(request, work)
     if service.config.log.texts:

@@ -15,7 +15,7 @@ from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, ListOf, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
-from postedit.serve.service import at_length, unless_gone
+from postedit.serve.service import unless_gone
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField
 from postedit.serve.store_segments import Filter
@@ -103,7 +103,7 @@ async def upload(project: Id, file: OneFile, access: AccessDep) -> dict[str, Any
         job = receive(access, project, file, "import")
         return {"file": access.store.files.get(job["file"]), "job": job}
 
-    return await at_length(access.service, add)
+    return await access.at_length(add)
 
 
 def receive(access: Access, project: str, file: UploadFile, kind: Any) -> dict[str, Any]:
@@ -145,7 +145,7 @@ async def delete_file(file: Id, access: AccessDep) -> None:
         access.file(file, "manage")
         access.store.files.delete(file, access.caller.name)
 
-    await at_length(access.service, delete)
+    await access.at_length(delete)
 
 
 @router.get("/files/{file}/download", response_class=StreamingResponse)
@@ -158,7 +158,7 @@ async def download_file(
         name = _ready(access, file)["name"]
         return access.store.exports.file(file, proposals=all), name
 
-    return download(*await at_length(access.service, write), "application/octet-stream")
+    return download(*await access.at_length(write), "application/octet-stream")
 
 
 @router.get("/files/{file}/segments", **answering(api.SegmentPage))
@@ -248,7 +248,7 @@ async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep)
     """
     row = await asyncio.to_thread(_ready, access, file)
     access.caller.require("edit", row["project"])
-    work = access.service.jobs.proposer.renewed(row, asked.numbers, access.caller.client, evidence=asked.evidence)
+    work = access.service.jobs.proposer.renewed(row, asked.numbers, access.caller.share_holder, evidence=asked.evidence)
     found = await unless_gone(request, work)
     proposals = {
         str(one["number"]): {"proposal": one["proposal"], "codes": one["proposal_codes"], "learnt": one["learnt"]}

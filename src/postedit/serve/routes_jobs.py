@@ -18,7 +18,6 @@ from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import OneFile, receive
-from postedit.serve.service import at_length
 from postedit.serve.settings import DEFAULT_PROJECT
 from postedit.serve.store_base import NotFoundError
 from postedit.serve.store_jobs import OPEN
@@ -35,7 +34,7 @@ ProjectForm = Annotated[
 @router.post("/jobs", status_code=202, **answering(api.JobOut, 202))
 async def post_edit_file(file: OneFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
     """Start a job that post-edits a translation file; once it is done, get the file by GET /v1/jobs/{id}/result."""
-    return await at_length(access.service, lambda: receive(access, project, file, "edit"))
+    return await access.at_length(lambda: receive(access, project, file, "edit"))
 
 
 @router.get("/projects/{project}/jobs", **answering(api.JobList))
@@ -67,7 +66,7 @@ def job_events(job: Id, request: Request, access: AccessDep) -> StreamingRespons
 @router.get("/jobs/{job}/result", response_class=StreamingResponse)
 async def job_result(job: Id, access: AccessDep) -> StreamingResponse:
     """Return the file that a job has post-edited; 409 if the job has no result (yet)."""
-    written = await at_length(access.service, lambda: _result(access, job))
+    written = await access.at_length(lambda: _result(access, job))
     return download(*written, "application/octet-stream")
 
 

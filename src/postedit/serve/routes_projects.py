@@ -28,7 +28,6 @@ from postedit.serve.api_types import (
 )
 from postedit.serve.correction_imports import read_corrections
 from postedit.serve.http_errors import HttpError
-from postedit.serve.service import at_length
 from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
 from postedit.serve.store_projects import StaleGlossaryError, glossary_tag
@@ -109,13 +108,13 @@ async def delete_project(project: Id, access: AccessDep) -> None:
     def delete() -> None:
         access.store.projects.delete(access.project(project, "manage"), access.caller.name)
 
-    await at_length(access.service, delete)
+    await access.at_length(delete)
 
 
 @router.get("/{project}/export", response_class=StreamingResponse)
 async def export_project(project: Id, access: AccessDep) -> StreamingResponse:
     """Return a zip archive of a project: original and translated files, corrections, glossary and audit log."""
-    archive = await at_length(access.service, lambda: access.store.exports.project(access.project(project, "manage")))
+    archive = await access.at_length(lambda: access.store.exports.project(access.project(project, "manage")))
     return download(archive, f"{project}.zip", "application/zip")
 
 
@@ -167,7 +166,7 @@ async def set_glossary(
         except StaleGlossaryError as error:
             raise HttpError(412, str(error), "changed") from None
 
-    saved = {"entries": await at_length(access.service, save)}
+    saved = {"entries": await access.at_length(save)}
     response.headers.update(_tagged(text))
     return saved
 
@@ -214,7 +213,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
             await body.write(part)
         await body.seek(0)
         access = await access_now(request, access.service)
-        return await at_length(access.service, save)
+        return await access.at_length(save)
 
 
 @router.delete("/{project}/corrections", **answering(api.Deleted))
@@ -224,7 +223,7 @@ async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
     def delete() -> int:
         return access.store.projects.delete_corrections(access.project(project, "manage"), access.caller.name)
 
-    return {"deleted": await at_length(access.service, delete)}
+    return {"deleted": await access.at_length(delete)}
 
 
 @router.post("/{project}/corrections/{number}/undo", **answering(api.Undone))

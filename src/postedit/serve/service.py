@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, Request
@@ -21,6 +22,9 @@ T = TypeVar("T")
 
 _LONG: Final = 4
 """Number of long store operations that run at a time."""
+
+_LONG_OF_ONE: Final = 2
+"""Number of those that run for one client at a time."""
 
 
 @dataclass(slots=True)
@@ -45,6 +49,7 @@ class Service:
     events: EventHub
     stopping: asyncio.Event
     long_work: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
+    long_work_of: WeakValueDictionary[str, CapacityLimiter] = field(default_factory=WeakValueDictionary)  # by client
     _question: "asyncio.Future[None] | None" = None  # a check of the database, which may take long to fail
 
     async def database_state(self, seconds: float) -> Literal["ready", "away", "read_only"]:
@@ -80,12 +85,23 @@ def service_of_app(app: FastAPI) -> Service:
     return cast(Service, app.state.service)
 
 
-async def at_length(service: Service, work: Callable[[], T]) -> T:
+async def at_length(service: Service, work: Callable[[], T], client: str = "") -> T:
     """Return the result of store work that may take long, such as an export; it runs in a thread.
 
-    Few such calls run at a time, so that threads and connections remain for short ones.
+    Few such calls run at a time, so that threads and connections remain for short ones; and of one client fewer, so
+    that others need not wait for its many exports.
+
+    Args:
+        service: the service.
+        work: the work.
+        client: for whom the work is done; empty: for the only user of a service without sign-in.
     """
-    return await to_thread.run_sync(work, limiter=service.long_work)
+    if not client:
+        return await to_thread.run_sync(work, limiter=service.long_work)
+    share = service.long_work_of.get(client) or CapacityLimiter(_LONG_OF_ONE)
+    service.long_work_of[client] = share
+    async with share:
+        return await to_thread.run_sync(work, limiter=service.long_work)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

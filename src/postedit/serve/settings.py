@@ -128,7 +128,11 @@ class LimitsConfig(Config):
 
     queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond that get 429")
     client_share: float = Field(
-        0.5, gt=0, le=1, description="share of queue_tokens that one client (a key or a signed-in user) may hold"
+        0.5,
+        gt=0,
+        le=1,
+        description="share of queue_tokens, and of uploads, that one client may hold: a user with all their keys, or a "
+        "key of an administrator",
     )
     queue_seconds: float = Field(
         10.0,

@@ -509,6 +509,22 @@ def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog:
     assert (requests[2]["by"], requests[-1]["by"]) == (f"user {team.ids['root']}", f"key {ids[0]}")
 
 
+def test_keys_of_a_user_have_one_share_of_the_queue(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, clients = team.client.app.state.service.engine, []  # type: ignore[attr-defined]
+    edit = engine.edit
+
+    async def noting(*given: Any, client: str, **options: Any) -> Any:
+        clients.append(client)
+        return await edit(*given, client=client, **options)
+
+    monkeypatch.setattr(engine, "edit", noting)
+    body = {"segments": [{"src": "a", "mt": "b"}]}
+    for headers in (*(team.key(user, "edit") for user in ("anna", "anna", "root", "root")), None):
+        given = headers or {CSRF_HEADER: team.sign_in("anna").json()["csrf"]}
+        assert team.client.post("/v1/edit", json=body, headers=given).status_code == 200
+    assert [len({*clients[:2], clients[4]}), len({*clients})] == [1, 3], "keys of administrators are for others"
+
+
 def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
     headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
     for project, status in ((team.projects["anna"], 404), ("0" * 16, 404), (team.projects["ben"], 201)):

@@ -198,6 +198,37 @@ def test_few_uploads_are_received_at_a_time(tmp_path: Path) -> None:
     assert asyncio.run(ask()) == [429, 200, 200]
 
 
+def test_one_user_with_many_keys_leaves_room_for_uploads_of_others(tmp_path: Path) -> None:
+    release = asyncio.Event()
+
+    async def slowly(scope: Any, receive: Any, send: Any) -> None:
+        await release.wait()
+        await PlainTextResponse("done")(scope, receive, send)
+
+    async def identify(request: Request) -> Caller:
+        user, number = request.headers["authorization"].split()[1].split("-")
+        request.state.caller = Caller(user, f"key {number}", user)
+        return request.state.caller
+
+    async def ask() -> tuple[list[int], list[int]]:
+        app = Gatekeeper(slowly, settings(tmp_path, auth={"required": True}, limits={"uploads": 4}), float, identify)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+
+            def send(key: str) -> asyncio.Task[httpx.Response]:
+                headers = {"Authorization": f"Bearer {key}"}
+                return asyncio.create_task(client.post("/v1/jobs", files={"file": b"x"}, headers=headers))
+
+            sent = [send(f"anna-{number}") for number in range(4)] + [send("ben-4")]
+            while sum(one.done() for one in sent) < 2:
+                await asyncio.sleep(0)
+            release.set()
+            first = [(await one).status_code for one in sent]
+            return first, [(await send(f"anna-{number}")).status_code for number in range(3)]
+
+    first, later = asyncio.run(asyncio.wait_for(ask(), 300))
+    assert (first, later) == ([200, 200, 429, 429, 200], [200, 200, 200])
+
+
 def test_only_those_who_are_known_count_as_demand(tmp_path: Path) -> None:
     asked = count()
     client = behind_checks(tmp_path, wait=lambda: next(asked) + 1.0, auth={"required": True})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi")
-from postedit.serve.service import Service
+from postedit.serve.service import Service, at_length
 
 
 def service_with(check: Any) -> Service:
@@ -33,3 +33,25 @@ def test_answer_of_the_database_counts_though_it_is_asked_anew_at_once() -> None
         return first, second
 
     assert asyncio.run(ask()) == ("away", "ready")
+
+
+def test_many_exports_of_one_client_do_not_keep_others_waiting() -> None:
+    release, begun = threading.Event(), threading.Semaphore(0)
+
+    def export() -> None:
+        begun.release()
+        release.wait(300)
+
+    async def ask() -> None:
+        service = service_with(None)
+        exports = [asyncio.create_task(at_length(service, export, "anna")) for _ in range(10)]
+        try:
+            await asyncio.to_thread(begun.acquire)
+            await asyncio.wait_for(at_length(service, lambda: None, "ben"), 30)
+            assert not any(one.done() for one in exports)
+        finally:
+            release.set()
+        await asyncio.gather(*exports)
+        assert not service.long_work_of
+
+    asyncio.run(ask())
