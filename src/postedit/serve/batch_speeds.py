@@ -13,6 +13,9 @@ _BURST_SECONDS: Final = 2.0
 _BURST_REQUESTS: Final = 100
 """Requests that may come at once, even if they are more than `_BURST_SECONDS` of work."""
 
+_CHECK_SECONDS: Final = 1.0
+"""Seconds between two checks of which clients no longer ask for anything."""
+
 _TOLERANCE: Final = 1.5
 """Factor by which demand may exceed the measured speed, which varies; waiting clients ask for as much as is done."""
 
@@ -68,28 +71,66 @@ class Demand:
         self._level, self._then = 0.0, clock()
         self.mean = 0.0  # of the tokens of a request, as a moving average
 
-    def add(self, tokens: int | None, speed: float) -> None:
+    def add(self, tokens: int | None, speed: float, share: float = 1.0) -> None:
         """Record a request.
 
         Args:
             tokens: number of its tokens; None: the request is refused unread, and counts as the mean of earlier ones.
             speed: speed of all processes of the model together, in tokens per second.
+            share: share of the speed, and of a burst, that this demand may have.
         """
         if tokens is not None:
             self.mean += (_SMOOTHING if self.mean else 1.0) * (tokens - self.mean)
-        self._drain(speed)
-        most = 1.5 * self._size(speed)  # so that any overload ends soon after its last request
+        self._drain(speed, share)
+        most = 1.5 * self._size(speed, share)  # so that any overload ends soon after its last request
         self._level = min(most, self._level + (self.mean if tokens is None else tokens))
 
-    def is_excessive(self, speed: float) -> bool:
-        """Return whether the bucket is full at a speed in tokens per second."""
-        self._drain(speed)
-        return self._level > self._size(speed)
+    def is_excessive(self, speed: float, share: float = 1.0) -> bool:
+        """Return whether the bucket is full at a speed in tokens per second, of which `share` is for this demand."""
+        self._drain(speed, share)
+        return self._level > self._size(speed, share)
 
-    def _drain(self, speed: float) -> None:
+    def is_met(self, speed: float, share: float = 1.0) -> bool:
+        """Return whether the bucket is empty at a speed in tokens per second, of which `share` is for this demand."""
+        self._drain(speed, share)
+        return self._level <= 0.0
+
+    def _drain(self, speed: float, share: float) -> None:
         now = self._clock()
-        self._level = max(0.0, self._level - _TOLERANCE * speed * (now - self._then))
+        self._level = max(0.0, self._level - _TOLERANCE * speed * share * (now - self._then))
         self._then = now
 
-    def _size(self, speed: float) -> float:
-        return max(_BURST_SECONDS * speed, _BURST_REQUESTS * self.mean)
+    def _size(self, speed: float, share: float) -> float:
+        return share * max(_BURST_SECONDS * speed, _BURST_REQUESTS * self.mean)
+
+
+class ClientDemands:
+    """Tells which clients ask for more than an equal share of the speed of a model.
+
+    In an overload, only these are refused: otherwise, one client could keep out all others.
+
+    Args:
+        clock: returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._checked = clock, clock()
+        self._demands: dict[str, Demand] = {}  # of the clients whose demand is not met yet
+
+    def add(self, client: str, tokens: int | None, speed: float) -> None:
+        """Record a request of a client; see `Demand.add`."""
+        if self._clock() - self._checked >= _CHECK_SECONDS:
+            self._checked, share = self._clock(), self._share
+            self._demands = {one: each for one, each in self._demands.items() if not each.is_met(speed, share)}
+        self._demands.setdefault(client, Demand(self._clock)).add(tokens, speed, self._share)
+
+    def is_excessive(self, client: str, speed: float) -> bool:
+        """Return whether a client asks for more than its share; the only client does in any overload."""
+        demand = self._demands.get(client)
+        if demand is None:
+            return not self._demands
+        return len(self._demands) == 1 or demand.is_excessive(speed, self._share)
+
+    @property
+    def _share(self) -> float:
+        return 1.0 / max(1, len(self._demands))

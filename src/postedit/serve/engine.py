@@ -132,15 +132,15 @@ class Engine:
         """Return whether a process of a model is ready."""
         return self._pool.is_ready(model)
 
-    def seconds_until_free(self) -> float:
-        """Return the seconds after which an interactive request may be accepted; 0: at least one model accepts one now.
+    def seconds_until_free(self, client: str = "") -> float:
+        """Return the seconds after which a model may accept an interactive request of a client; 0: one accepts it now.
 
         If the result is positive, the request for which this is called counts as demand that was refused.
         """
-        seconds = min(map(self._excess, self._config.models))
+        seconds = min(self._excess(model, client) for model in self._config.models)
         if seconds > 0:
             for model in self._config.models:
-                self._pool.ask(model, None)
+                self._pool.ask(model, None, client)
         return max(0.0, seconds)
 
     def seconds_to_answer(self) -> float:
@@ -204,7 +204,7 @@ class Engine:
         self._check_model(name)
         self._check_segments(segments, name)
         tokens = sum(map(token_count, segments))
-        self._check_wait(name, priority, tokens)
+        self._check_wait(name, priority, tokens, client)
         retry_after = partial(self._pool.seconds_for, name)
         with self._backlog.expecting(name, priority, client, tokens, retry_after):
             async with _expiring(deadline, seconds):
@@ -234,14 +234,14 @@ class Engine:
         """Wait for all segments of a request; if one fails or the deadline passes, the others free their places."""
         try:
             if items and items[0].priority == "interactive":
-                await self._turn(items[0].kind.model, items[0].begun)
+                await self._turn(items[0].kind.model, items[0].begun, items[0].client)
             return [await item.done for item in items]
         finally:
             for item in items:
                 if not item.done.cancel() and not item.done.cancelled():
                     item.done.exception()  # so that asyncio does not report it as never retrieved
 
-    async def _turn(self, model: str, begun: asyncio.Event) -> None:
+    async def _turn(self, model: str, begun: asyncio.Event, client: str) -> None:
         """Wait until a segment of a request is in progress; give the request up if the model is overloaded meanwhile.
 
         Raises:
@@ -252,8 +252,8 @@ class Engine:
                 async with asyncio.timeout(self._pool.shortest_wait(model)):
                     await begun.wait()
             except TimeoutError:
-                if self._pool.is_overloaded(model):
-                    raise OverloadedError(TOO_BUSY, max(1.0, self._excess(model))) from None
+                if self._pool.overloads(model, client):
+                    raise OverloadedError(TOO_BUSY, max(1.0, self._excess(model, client))) from None
 
     async def _settings(self, model: str, project: str | None) -> ProjectSettings:
         if project is None:
@@ -275,18 +275,18 @@ class Engine:
         if missing is not None:
             raise DataError(f"model {model} corrects translations: segment {missing} has none")
 
-    def _check_wait(self, model: str, priority: Priority, tokens: int) -> None:
+    def _check_wait(self, model: str, priority: Priority, tokens: int, client: str) -> None:
         """Refuse an interactive request that would probably wait too long; jobs may wait for any time."""
         if priority == "job":
             return
-        self._pool.ask(model, tokens)
-        if (seconds := self._excess(model)) > 0:
+        self._pool.ask(model, tokens, client)
+        if (seconds := self._excess(model, client)) > 0:
             raise OverloadedError(TOO_BUSY, seconds)
 
-    def _excess(self, model: str) -> float:
-        """Return the seconds by which an interactive request would wait longer than the settings allow."""
+    def _excess(self, model: str, client: str) -> float:
+        """Return the seconds by which an interactive request of a client would wait longer than the settings allow."""
         wait = self._pool.seconds_for(model, self._backlog.held("interactive", model))
-        return wait - self._pool.longest_wait(model)
+        return wait - self._pool.longest_wait(model, client)
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postedit.core.errors import PosteditError
-from postedit.serve.accounts import COOKIE, Caller, caller_known
+from postedit.serve.accounts import COOKIE, LOCAL, Caller, caller_known
 from postedit.serve.engine import TOO_BUSY
 from postedit.serve.http_errors import HttpError, error_response, response_to
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
@@ -159,14 +159,14 @@ class Gatekeeper:
         self,
         app: ASGIApp,
         config: ServeConfig,
-        seconds_until_free: Callable[[], float],
+        seconds_until_free: Callable[[str], float],
         identify: Callable[[Request], Awaitable[Caller]],
     ) -> None:
         self._app, self._limits, self._seconds_until_free = app, config.limits, seconds_until_free
         self._auth_required, self._identify = config.auth_required, identify
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
-        self._known: OrderedDict[str, float] = OrderedDict()  # credentials, and when they were last found valid
+        self._known: OrderedDict[str, tuple[float, str]] = OrderedDict()  # credentials: when last valid, and whose
         self._uploads: Counter[str] = Counter()  # that are being received, by share holder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -191,20 +191,23 @@ class Gatekeeper:
 
     async def _admit(self, scope: Scope, credentials: str) -> None:
         """Identify the sender, and refuse requests for busy models; refusals to known senders skip the database."""
-        is_new = bool(credentials) and time.monotonic() - self._known.get(credentials, -math.inf) > _KNOWN_SECONDS
+        moment, client = self._known.get(credentials, (-math.inf, LOCAL.share_holder))
+        is_new = bool(credentials) and time.monotonic() - moment > _KNOWN_SECONDS
         if is_new:
-            await self._identify_by(scope, credentials)
+            client = await self._identify_by(scope, credentials)
         if scope["path"] in _EDITING and (credentials or not self._auth_required):
-            _check_wait(self._seconds_until_free(), TOO_BUSY)
+            _check_wait(self._seconds_until_free(client), TOO_BUSY)
         if credentials and not is_new:
             await self._identify_by(scope, credentials)
 
-    async def _identify_by(self, scope: Scope, credentials: str) -> None:
+    async def _identify_by(self, scope: Scope, credentials: str) -> str:
+        """Identify the sender of a request by credentials, and return its share holder."""
         self._known.pop(credentials, None)
-        await self._identify(Request(scope))
-        self._known[credentials] = time.monotonic()
+        client = (await self._identify(Request(scope))).share_holder
+        self._known[credentials] = time.monotonic(), client
         if len(self._known) > _CLIENTS:
             self._known.popitem(last=False)
+        return client
 
     def _uploader(self, scope: Scope, headers: Headers) -> list[str]:
         """Return the share holder of an upload, alone in a list; an empty list if a request is none.

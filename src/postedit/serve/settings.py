@@ -138,7 +138,7 @@ class LimitsConfig(Config):
         10.0,
         gt=0,
         description="requests that would probably wait longer for a model get 429; under overload, the limit is the "
-        "time that a request takes without others",
+        "time that a request takes without others, for clients that ask for more than an equal share",
     )
     timeout_seconds: float = Field(30.0, gt=0, description="time for a request that sets no time-out")
     batch_timeout_seconds: float = Field(

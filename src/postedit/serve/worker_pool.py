@@ -22,7 +22,7 @@ from postedit.serve.backlog import (
     EndpointUnavailableError,
     WaitingSegment,
 )
-from postedit.serve.batch_speeds import BatchSpeeds, Demand
+from postedit.serve.batch_speeds import BatchSpeeds, ClientDemands, Demand
 from postedit.serve.model_process import ModelProcess, ProcessDiedError
 from postedit.serve.model_work import Done, EditKind, ModelFacts, ProcessSpec, Refusal, Work
 from postedit.serve.service_logs import FIELDS, trace_of
@@ -103,6 +103,7 @@ class WorkerPool:
         self._tasks: list[asyncio.Task[None]] = []
         self._speeds: defaultdict[str, BatchSpeeds] = defaultdict(BatchSpeeds)  # of one process, by model
         self._demands: defaultdict[str, Demand] = defaultdict(Demand)
+        self._clients: defaultdict[str, ClientDemands] = defaultdict(ClientDemands)
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
         self._processes: WeakSet[ModelProcess] = WeakSet()
@@ -160,7 +161,7 @@ class WorkerPool:
         speeds = self._speeds[model]
         return speeds.seconds_for(tokens / self._ready(model)) if speeds else 0.0
 
-    def ask(self, model: str, tokens: int | None) -> None:
+    def ask(self, model: str, tokens: int | None, client: str = "") -> None:
         """Record the demand of an interactive request; None: its tokens are unknown, and the mean is assumed.
 
         A request counts as one batch at most, however many segments it has: one large request is no overload.
@@ -168,10 +169,11 @@ class WorkerPool:
         if tokens is not None and (speeds := self._speeds[model]):
             tokens = min(tokens, speeds.tokens_in(self._specs[model].config.batch_seconds))
         self._demands[model].add(tokens, self._speed(model))
+        self._clients[model].add(client, tokens, self._speed(model))
 
-    def longest_wait(self, model: str) -> float:
-        """Return the seconds that an interactive request may wait for a model in its present state."""
-        return self.shortest_wait(model) if self.is_overloaded(model) else self._limits.queue_seconds
+    def longest_wait(self, model: str, client: str = "") -> float:
+        """Return the seconds that an interactive request of a client may wait for a model in its present state."""
+        return self.shortest_wait(model) if self.overloads(model, client) else self._limits.queue_seconds
 
     def shortest_wait(self, model: str) -> float:
         """Return the seconds that an interactive request may wait in an overload: the time that one takes alone."""
@@ -185,6 +187,10 @@ class WorkerPool:
     def is_overloaded(self, model: str) -> bool:
         """Return whether demand exceeds the speed of a model for longer than a burst."""
         return self._demands[model].is_excessive(self._speed(model)) if self._speeds[model] else False
+
+    def overloads(self, model: str, client: str) -> bool:
+        """Return whether a model is overloaded, and a client asks for more than its share of it."""
+        return self.is_overloaded(model) and self._clients[model].is_excessive(client, self._speed(model))
 
     def _speed(self, model: str) -> float:
         """Return the speed of all ready processes of a model together, in tokens per second."""

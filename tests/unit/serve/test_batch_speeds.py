@@ -1,6 +1,6 @@
 import pytest
 
-from postedit.serve.batch_speeds import BatchSpeeds, Demand
+from postedit.serve.batch_speeds import BatchSpeeds, ClientDemands, Demand
 
 
 def test_small_batches_do_not_hide_how_fast_large_ones_are() -> None:
@@ -89,3 +89,36 @@ def test_a_request_that_is_refused_unread_counts_as_the_mean_of_others() -> None
         demand.add(40, 1000.0)
         clock.now += 1.0
     assert ask(demand, clock, a_second=200, seconds=60, tokens=None) == pytest.approx(100 / (200 - 37.5), rel=0.02)
+
+
+def test_who_asks_for_less_than_an_equal_share_causes_no_overload() -> None:
+    clock = _Clock()
+    demands = ClientDemands(clock)
+    assert demands.is_excessive("anna", 1000.0), "nobody else does"
+    for number in range(12_000):  # 200 requests a second for one minute, each with as much as 20 a second could have
+        clock.now += 1 / 200
+        demands.add("anna", 50, 1000.0)
+        if number % 200 == 0:
+            demands.add("ben", 50, 1000.0)
+            assert not demands.is_excessive("ben", 1000.0)
+    assert demands.is_excessive("anna", 1000.0)
+    assert not demands.is_excessive("eve", 1000.0), "who has not asked before has asked for nothing"
+
+
+def test_many_equal_clients_cause_an_overload_together() -> None:
+    clock, together = _Clock(), 0
+    demands = ClientDemands(clock)
+    for number in range(4_000):  # ten times the speed
+        clock.now += 1 / 200
+        demands.add(f"{number % 50}", 50, 1000.0)
+        together = sum(demands.is_excessive(f"{one}", 1000.0) for one in range(50))
+    assert together == 50
+
+
+def test_clients_whose_demand_is_met_are_forgotten() -> None:
+    clock = _Clock()
+    demands = ClientDemands(clock)
+    for number in range(1_000):
+        clock.now += 1.0
+        demands.add(f"{number}", 50, 1000.0)
+    assert len(demands._demands) <= 2

@@ -47,7 +47,8 @@ def behind_checks(
         return PlainTextResponse(str(len(await request.body())))
 
     app = Starlette(routes=[Route("/{path:path}", read, methods=["GET", "POST", "BREW"])])
-    app.add_middleware(Gatekeeper, config=settings(data, **given), seconds_until_free=wait, identify=identify)
+    config = settings(data, **given)
+    app.add_middleware(Gatekeeper, config=config, seconds_until_free=lambda _: wait(), identify=identify)
     app.add_middleware(RequestLog, metrics=metrics or Metrics(), log_requests=False)
     return TestClient(app, base_url="http://127.0.0.1")
 
@@ -182,7 +183,7 @@ def test_few_uploads_are_received_at_a_time(tmp_path: Path) -> None:
             await release.wait()
             await PlainTextResponse("done")(scope, receive, send)
 
-        app = Gatekeeper(slowly, settings(tmp_path, limits={"uploads": 1}), lambda: 0.0, nobody)
+        app = Gatekeeper(slowly, settings(tmp_path, limits={"uploads": 1}), lambda _: 0.0, nobody)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
             upload = partial(client.post, "/v1/jobs", files={"file": b"x"})
             first = asyncio.create_task(upload())
@@ -211,7 +212,8 @@ def test_one_user_with_many_keys_leaves_room_for_uploads_of_others(tmp_path: Pat
         return request.state.caller
 
     async def ask() -> tuple[list[int], list[int]]:
-        app = Gatekeeper(slowly, settings(tmp_path, auth={"required": True}, limits={"uploads": 4}), float, identify)
+        config = settings(tmp_path, auth={"required": True}, limits={"uploads": 4})
+        app = Gatekeeper(slowly, config, lambda _: 0.0, identify)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
 
             def send(key: str) -> asyncio.Task[httpx.Response]:
@@ -239,6 +241,25 @@ def test_only_those_who_are_known_count_as_demand(tmp_path: Path) -> None:
     for _ in range(3):
         assert client.post("/v1/edit", headers={"Authorization": "Bearer good"}).status_code == 429
     assert next(asked) == 4
+
+
+@pytest.mark.parametrize(("required", "expected"), [(True, ["user anna"] * 3), (False, ["local"] * 3)])
+def test_it_is_known_for_whom_a_model_may_be_free(tmp_path: Path, required: bool, expected: list[str]) -> None:
+    asked: list[str] = []
+
+    async def identify(request: Request) -> Caller:
+        return Caller("anna", "key 1", "anna")
+
+    app = Gatekeeper(
+        PlainTextResponse("done"),
+        settings(tmp_path, auth={"required": required}),
+        lambda client: asked.append(client) or 0.0,  # type: ignore[func-returns-value]
+        identify,
+    )
+    client = TestClient(app, base_url="http://127.0.0.1")
+    for _ in expected:
+        assert client.post("/v1/edit", headers={"Authorization": "Bearer x"}).status_code == 200
+    assert asked == expected
 
 
 def test_methods_that_clients_invent_are_one_in_metrics(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from scripted import RunningService, serving, settings, specs
 from postedit.core.editor import Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.serve import worker_pool
-from postedit.serve.backlog import Backlog, WaitingSegment
-from postedit.serve.batch_speeds import Demand
+from postedit.serve.backlog import Backlog, OverloadedError, WaitingSegment
+from postedit.serve.batch_speeds import ClientDemands, Demand
 from postedit.serve.engine import Engine
 from postedit.serve.model_process import ModelProcess, ProcessDiedError
 from postedit.serve.model_work import EditKind, ProjectSettings
@@ -201,6 +201,28 @@ def test_many_requests_are_an_overload_and_a_large_one_is_none(tmp_path: Path) -
     for _ in range(1000):
         pool.ask("scripted", 1_000)
     assert pool.is_overloaded("scripted")
+
+
+def test_one_client_that_asks_too_much_does_not_keep_others_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path)
+    engine = Engine(config, specs=specs(config))
+    pool = engine._pool
+    pool._demands["scripted"] = Demand(lambda: 0.0)  # of which nothing is done meanwhile
+    pool._clients["scripted"] = ClientDemands(lambda: 0.0)
+    pool._speeds["scripted"].add(10, 0.05)
+    for _ in range(1000):
+        pool.ask("scripted", 10, "anna")
+    pool.ask("scripted", 10, "ben")
+    assert pool.is_overloaded("scripted")
+    assert [pool.overloads("scripted", client) for client in ("anna", "ben", "eve")] == [True, False, False]
+    monkeypatch.setattr(engine._backlog, "held", lambda *_: 50)  # a quarter of a second of work
+    assert engine.seconds_until_free("anna") > 0.0
+    assert engine.seconds_until_free("ben") == engine.seconds_until_free("eve") == 0.0
+    with pytest.raises(OverloadedError):
+        engine._check_wait("scripted", "interactive", 10, "anna")
+    engine._check_wait("scripted", "interactive", 10, "ben")
 
 
 def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
