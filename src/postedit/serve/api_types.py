@@ -63,7 +63,11 @@ def _check_name(text: str) -> str:
 
 
 def _check_user_name(name: str) -> str:
-    """Return a user name, checked to look like no other: joiners are allowed only where they change its look."""
+    """Return a user name, checked to look like no other: joiners are allowed only where they change its look.
+
+    Letters and their marks are composed (NFC), since the same name may be typed in either form.
+    """
+    name = unicodedata.normalize("NFC", name)
     kept = [one for at, one in enumerate(name) if not _shapes(name[:at], one, name[at + 1 :])]
     _check_seen("".join(kept))
     return name

@@ -1,6 +1,7 @@
 """Routes for signing in, users and API keys."""
 
 import logging
+import unicodedata
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -80,7 +81,7 @@ def _session(user: dict[str, Any], csrf: str) -> dict[str, Any]:
 
 
 def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
-    with THROTTLE.trying(asked.name, address) as this:
+    with THROTTLE.trying(unicodedata.normalize("NFC", asked.name), address) as this:
         user = service.store.people.user_with(asked.name, asked.password)
         this.has_failed = user is None
     if user is None:

@@ -9,6 +9,7 @@ import re
 import stat
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -685,6 +686,25 @@ def test_blanks_around_a_name_are_left_out(team: Team) -> None:
     assert (
         team.client.post("/v1/projects", json={"name": persian}, headers=team.key("root", "manage")).status_code == 201
     )
+
+
+def test_a_name_is_the_same_however_its_marks_are_written(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = team.key("root", "admin")
+    forms = [unicodedata.normalize(form, "Jos\u00e9") for form in ("NFC", "NFD")]
+    asked = [{"name": one, "password": PASSWORD} for one in reversed(forms)]
+    made = [team.client.post("/v1/users", json=one, headers=root) for one in asked]
+    assert [one.status_code for one in made] == [201, 422]
+    assert made[0].json()["name"] == forms[0]
+    assert [team.sign_in(one).status_code for one in forms] == [200, 200]
+    former = unicodedata.normalize("NFD", "Ren\u00e9")  # as an older version kept it
+    rene = team.store.people.create_user(former, PASSWORD)
+    assert [team.sign_in(one).json()["user"]["name"] for one in (former, "Ren\u00e9")] == [former, former]
+    with pytest.raises(DataError, match="already"):
+        team.store.people.create_user("Ren\u00e9", PASSWORD)
+    assert team.store.people.set_admin("Ren\u00e9", PASSWORD) == rene
+    monkeypatch.setattr("postedit.serve.routes_accounts.THROTTLE", Throttle())
+    tries = [team.sign_in(one, "wrong").status_code for one in forms * 3]
+    assert tries == [401] * 5 + [429], "no form of a name gives more guesses"
 
 
 def test_of_two_users_with_one_name_at_the_same_moment_one_is_refused(store: Store, place: str) -> None:
