@@ -175,6 +175,10 @@ class _Failures(NamedTuple):
 _NO_FAILURES: Final = _Failures(0.0, 0.0, 0.0)
 
 
+_Tried = tuple[str | None, str | None]
+"""A user name and an address whose failures are counted together; None: any."""
+
+
 class Throttle:
     """Delays clients that fail too often to sign in; each process counts by itself.
 
@@ -187,8 +191,8 @@ class Throttle:
     """
 
     def __init__(self) -> None:
-        self._failures: OrderedDict[str, _Failures] = OrderedDict()
-        self._checked: Counter[str] = Counter()
+        self._failures: OrderedDict[_Tried, _Failures] = OrderedDict()
+        self._checked: Counter[_Tried] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -198,8 +202,8 @@ class Throttle:
         Raises:
             HttpError: 429 if the client has to wait first.
         """
-        most = {f"user {name} at {address}": _MOST_TRIES, f"address {address}": _MOST_OF_ADDRESS}
-        most[f"user {name}"] = _MOST_OF_NAME
+        most: dict[_Tried, int] = {(name, address): _MOST_TRIES, (None, address): _MOST_OF_ADDRESS}
+        most[name, None] = _MOST_OF_NAME
         self._begin(most)
         found = SignInTry()
         try:
@@ -207,7 +211,7 @@ class Throttle:
         finally:
             self._end(most, has_failed=found.has_failed)
 
-    def _begin(self, most: Mapping[str, int]) -> None:
+    def _begin(self, most: Mapping[_Tried, int]) -> None:
         moment = time.monotonic()
         with self._lock:
             wait = max(self._wait(key, allowed, moment) for key, allowed in most.items())
@@ -217,14 +221,14 @@ class Throttle:
             seconds = str(math.ceil(wait))
             raise HttpError(429, f"too many wrong passwords; wait {seconds} s", headers={"Retry-After": seconds})
 
-    def _wait(self, key: str, allowed: int, moment: float) -> float:
+    def _wait(self, key: _Tried, allowed: int, moment: float) -> float:
         """Return the seconds before another attempt is checked; 0: now."""
         failed = self._failures.get(key, _NO_FAILURES)
         if failed.until > moment:
             return failed.until - moment
         return float(self._checked[key] >= max(1.0, allowed - failed.left(moment)))
 
-    def _end(self, most: Mapping[str, int], *, has_failed: bool) -> None:
+    def _end(self, most: Mapping[_Tried, int], *, has_failed: bool) -> None:
         moment = time.monotonic()
         with self._lock:
             self._checked.subtract(most.keys())

@@ -438,6 +438,13 @@ def test_wrong_passwords_from_elsewhere_keep_nobody_out(monkeypatch: pytest.Monk
     assert sum(failing(throttle, "admin", f"203.0.113.{number}") for number in range(200)) < 110
 
 
+def test_a_name_with_an_address_in_it_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
+    throttle = Throttle()
+    assert all(failing(throttle, "ben at 192.0.2.1", f"203.0.113.{number % 50}") for number in range(50))
+    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
+
+
 def test_a_right_password_in_between_gives_no_more_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
     throttle, guessed = Throttle(), 0
