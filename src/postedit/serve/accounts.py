@@ -45,6 +45,9 @@ _FIGURES_ALONE: Final = frozenset({"metrics"})
 _FRESH_SECONDS: Final = 5.0
 """Seconds for which it counts who was found to make a request: while its body arrives, rights may end."""
 
+_SHORT: Final = 10_000
+"""Characters of texts below which work with them takes a second at most."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
 """Wrong passwords for one user from one address, after which that address has to wait for this user."""
@@ -412,8 +415,15 @@ class Access:
         """The store."""
         return self.service.store
 
-    async def at_length(self, work: Callable[[], T]) -> T:
-        """Return the result of store work that may take long; see `service.at_length`."""
+    async def at_length(self, work: Callable[[], T], characters: int | None = None) -> T:
+        """Return the result of work that may take long, depending on its texts; see `service.at_length`.
+
+        Args:
+            work: the work.
+            characters: length of the texts; work with short ones does not wait for long work. None: not known.
+        """
+        if characters is not None and characters < _SHORT:
+            return await to_thread.run_sync(work)
         return await at_length(self.service, work, "" if self.caller.user is None else self.caller.share_holder)
 
     def project(self, project: str, scope: ReadOrScope) -> str:

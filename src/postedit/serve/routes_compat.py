@@ -4,6 +4,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl
 
@@ -17,7 +18,7 @@ from postedit.core.errors import DataError
 from postedit.core.wording import counted
 from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
-from postedit.serve.accounts import Caller, CallerDep, caller, caller_known, caller_with
+from postedit.serve.accounts import Access, Caller, CallerDep, caller, caller_known, caller_with
 from postedit.serve.api_answers import answering
 from postedit.serve.api_types import ListOf
 from postedit.serve.backlog import token_count
@@ -125,7 +126,8 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
     model, _, project = asked.model.partition("/")
     who.require("edit", project or None)
     message = next((one.text for one in reversed(asked.messages) if one.role == "user"), "")
-    task = await to_thread.run_sync(read_task, message)  # a long glossary takes seconds
+    # A long glossary takes seconds.
+    task = await Access(service, who).at_length(partial(read_task, message), len(message))
     check_texts(service.config.limits, [text for one in task.segments for text in (one.src, one.mt)])
     check_count(service.config.limits, len(task.segments))
     needs_mt = service.engine.facts(model).abilities.needs_mt

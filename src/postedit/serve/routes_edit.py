@@ -12,7 +12,7 @@ from postedit.adapt.correction import Correction, Decision
 from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
-from postedit.serve.accounts import CallerDep
+from postedit.serve.accounts import Access, CallerDep
 from postedit.serve.api_models import edited_json
 from postedit.serve.backlog import TooLargeError
 from postedit.serve.inline_markup import MarkedSegment, Markup
@@ -109,9 +109,10 @@ async def undo(asked: api.UndoRequest, service: ServiceDep, who: CallerDep) -> d
 async def score(asked: api.ScoreRequest, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
     """Score outputs, and the unedited MT if it is given, against human post-edits by TER, BLEU and chrF."""
     who.require("edit")
-    check_texts(service.config.limits, [*asked.hyp, *asked.pe, *(asked.mt or ())])
+    texts = [*asked.hyp, *asked.pe, *(asked.mt or ())]
+    check_texts(service.config.limits, texts)
     check_count(service.config.limits, len(asked.hyp))
-    return await to_thread.run_sync(_scores, asked)
+    return await Access(service, who).at_length(partial(_scores, asked), sum(map(len, texts)))
 
 
 def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:

@@ -21,7 +21,7 @@ from postedit.serve.store_base import ReadOnlyError
 T = TypeVar("T")
 
 _LONG: Final = 4
-"""Number of long store operations that run at a time."""
+"""Number of long operations, such as exports, that run at a time."""
 
 _LONG_OF_ONE: Final = 2
 """Number of those that run for one client at a time."""
@@ -86,7 +86,7 @@ def service_of_app(app: FastAPI) -> Service:
 
 
 async def at_length(service: Service, work: Callable[[], T], client: str = "") -> T:
-    """Return the result of store work that may take long, such as an export; it runs in a thread.
+    """Return the result of work that may take long, such as an export or scores; it runs in a thread.
 
     Few such calls run at a time, so that threads and connections remain for short ones; and of one client fewer, so
     that others need not wait for its many exports.

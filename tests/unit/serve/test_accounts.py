@@ -533,6 +533,24 @@ def test_keys_of_a_user_have_one_share_of_the_queue(team: Team, monkeypatch: pyt
     assert [len({*clients[:2], clients[4]}), len({*clients})] == [1, 3], "keys of administrators are for others"
 
 
+def test_long_work_of_a_user_leaves_threads_to_others(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+
+    async def noting(service: object, work: Callable[[], Any], client: str) -> Any:
+        waited.append(client)
+        return work()
+
+    monkeypatch.setattr(accounts, "at_length", noting)
+    anna = team.key("anna", "edit")
+    for length, expected in ((10, []), (5000, [f"user {team.ids['anna']}"] * 2)):
+        score = {"hyp": ["a" * length], "pe": ["a" * length]}
+        content = json.dumps({"source": "a" * length, "translation": "a" * length})
+        chat = {"model": "words", "messages": [{"role": "user", "content": content}]}
+        team.client.post("/v1/score", json=score, headers=anna)
+        team.client.post("/v1/chat/completions", json=chat, headers=anna)
+        assert waited == expected
+
+
 def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
     headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
     for project, status in ((team.projects["anna"], 404), ("0" * 16, 404), (team.projects["ben"], 201)):
