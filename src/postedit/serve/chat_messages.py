@@ -131,7 +131,7 @@ def _glossary(given: Any) -> Glossary | None:
     """Return the terms of an object, a list of pairs, or lines; None if there are none.
 
     Raises:
-        DataError: if an entry is not a term with its translation.
+        DataError: if an entry is not a term with its translation, or too many terms are alike.
     """
     entries = []
     for number, pair in enumerate(_pairs(given), start=1):
@@ -139,7 +139,11 @@ def _glossary(given: Any) -> Glossary | None:
         if not (source and target):
             raise DataError(f"entry {number} of the glossary is not a term with its translation; {_GLOSSARY_FORMS}")
         entries.append(GlossaryEntry(source, (target,)))
-    return Glossary(entries) if entries else None
+    if not entries:
+        return None
+    glossary = Glossary(entries)
+    glossary.check_alike()
+    return glossary
 
 
 def _pairs(given: Any) -> list[tuple[Any, Any]]:

@@ -32,6 +32,7 @@ from postedit.serve.store_base import (
 )
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_segments import decision_json, glossary_of
+from postedit.text.glossary import Glossary
 from postedit.text.glossary_files import table_entries
 from postedit.text.span_patterns import KINDS
 
@@ -163,10 +164,11 @@ class Projects:
             known: tags of the glossaries that may be replaced (see `glossary_tag`); None: any.
 
         Raises:
-            DataError: if a line is not valid in a glossary; the message names it.
+            DataError: if a line is not valid in a glossary (the message names it), or too many terms are alike.
             StaleGlossaryError: if the tag of the present glossary is not in `known`.
         """
         entries = list(table_entries(Path("glossary.tsv"), text.encode()))
+        Glossary(entries).check_alike()
         with self._db.change(project, who) as change:
             if known is not None and glossary_tag(change.settings()["glossary"]) not in known:
                 raise StaleGlossaryError

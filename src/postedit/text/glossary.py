@@ -18,6 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -32,6 +34,9 @@ _INVISIBLE: Final = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069"  # text
 _TOKEN: Final = re.compile(  # including the voicing marks of Kana
     rf"{UNSPACED_CHARACTER}[\u3099\u309a]?|{SPACED_WORD}|[^\w\s{_INVISIBLE}]"
 )
+_MOST_ALIKE: Final = 100
+"""Source terms of a glossary from elsewhere that may have the same words, apart from case."""
+
 _WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words do not count as terms
 _FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
 _ITALIAN: Final = "il|lo|la|una|(?:a|da|de|ne|su|que)l(?:l[oa])?"
@@ -127,6 +132,18 @@ class Glossary:
     def places(self, src: str) -> list[tuple[int, int, GlossaryEntry]]:
         """Return where terms occur in a source: first character, end (exclusive), and entry."""
         return [(match.start, match.end, entry) for match in self._sources.matches(src) for entry in match.keys]
+
+    def check_alike(self) -> None:
+        """Check that few source terms have the same words: all of them are found wherever one is.
+
+        Raises:
+            DataError: if more than `_MOST_ALIKE` have; services call this, as such a glossary can fill their memory.
+        """
+        if self._sources.most_alike > _MOST_ALIKE:
+            raise DataError(
+                f"the glossary has {self._sources.most_alike:,} terms that differ only in case or white space; at most "
+                f"{_MOST_ALIKE} may: remove some, or make them case-sensitive"
+            )
 
     @cached_property
     def _sources(self) -> "_Phrases[GlossaryEntry]":
@@ -318,11 +335,28 @@ def _outside(matches: Iterable[_Match[KeyT]], spans: Iterable[ProtectedSpan]) ->
 
 
 @dataclass(slots=True)
+class _Ends(Generic[KeyT]):
+    """The phrases of the same words apart from case: their keys, numbered in their order."""
+
+    of_any_case: list[tuple[int, KeyT]] = field(default_factory=list)
+    written: dict[str, list[tuple[int, KeyT]]] = field(default_factory=dict)  # of the others, by spelling
+    capitalised: dict[str, list[tuple[int, KeyT]]] = field(default_factory=dict)  # the same with a capital
+
+    def keys(self, written: str) -> tuple[KeyT, ...]:
+        """Return the keys of the phrases that a spelling in a text stands for."""
+        of_case = self.written.get(written) or self.capitalised.get(written, [])
+        if not of_case and not self.of_any_case:
+            return ()
+        numbered = sorted([*self.of_any_case, *of_case], key=itemgetter(0))
+        return tuple(dict.fromkeys(key for _, key in numbered))
+
+
+@dataclass(slots=True)
 class _Node(Generic[KeyT]):
     """A node of the phrase tree: the nodes for the next words, and the phrases that end here."""
 
     following: "dict[str, _Node[KeyT]]" = field(default_factory=dict)
-    ends: list[tuple[str, KeyT, bool]] = field(default_factory=list)  # spelling, key, and whether case matters
+    ends: "_Ends[KeyT] | None" = None
 
 
 class _Phrases(Generic[KeyT]):
@@ -332,12 +366,21 @@ class _Phrases(Generic[KeyT]):
         """Build the tree from phrases in a language, each with its key and whether case matters."""
         self._language = language
         self._root: _Node[KeyT] = _Node()
-        for phrase, key, cased in phrases:
-            node = self._root
-            for word in self._spelt(_TOKEN.findall(phrase)):
+        self.most_alike = 0  # largest number of phrases of the same words whose case does not matter
+        for number, (phrase, key, cased) in enumerate(phrases):
+            node, tokens = self._root, _TOKEN.findall(phrase)
+            for word in self._spelt(tokens):
                 node = node.following.setdefault(word, _Node())
-            if node is not self._root:
-                node.ends.append((_written(_TOKEN.findall(phrase)), key, cased))
+            if node is self._root:
+                continue
+            node.ends = node.ends or _Ends()
+            if cased:
+                written = _written(tokens)
+                node.ends.written.setdefault(written, []).append((number, key))
+                node.ends.capitalised.setdefault(capitalise(written, language), []).append((number, key))
+            else:
+                node.ends.of_any_case.append((number, key))
+                self.most_alike = max(self.most_alike, len(node.ends.of_any_case))
 
     def matches(self, text: str) -> Iterator[_Match[KeyT]]:
         """Yield the phrases in a text, from left to right; of those that begin at the same word, only the longest."""
@@ -345,19 +388,14 @@ class _Phrases(Generic[KeyT]):
             return
         found = list(_TOKEN.finditer(text))
         words = self._spelt(word.group() for word in found)
+        written, starts = _joined(word.group() for word in found)
         place = 0
         while place < len(words):
             step = 1
             for end, phrases in reversed(self._phrases_at(words, place)):
-                written = _written(word.group() for word in found[place:end])
-                exact = any(cased and phrase == written for phrase, _, cased in phrases)
-                keys = tuple(
-                    key
-                    for phrase, key, cased in phrases
-                    if not cased or phrase == written or (not exact and capitalise(phrase, self._language) == written)
-                )
+                keys = phrases.keys(written[starts[place] : starts[end] - 1])
                 if keys:
-                    yield _Match(found[place].start(), found[end - 1].end(), tuple(dict.fromkeys(keys)))
+                    yield _Match(found[place].start(), found[end - 1].end(), keys)
                     step = end - place
                     break
             place += step
@@ -365,15 +403,16 @@ class _Phrases(Generic[KeyT]):
     def _spelt(self, words: Iterable[str]) -> list[str]:
         return [_spelling(word, self._language) for word in words]
 
-    def _phrases_at(self, words: Sequence[str], place: int) -> list[tuple[int, list[tuple[str, KeyT, bool]]]]:
+    def _phrases_at(self, words: Sequence[str], place: int) -> list[tuple[int, _Ends[KeyT]]]:
         """Return the phrases that begin at the word `place`, apart from case, with the end of each, shortest first."""
-        node, found = self._root, []
+        node = self._root
+        found: list[tuple[int, _Ends[KeyT]]] = []
         for end in range(place + 1, len(words) + 1):
             below = node.following.get(words[end - 1])
             if below is None:
                 break
             node = below
-            if node.ends:
+            if node.ends is not None:
                 found.append((end, node.ends))
         return found
 
@@ -387,6 +426,15 @@ def _spelling(word: str, language: str = "") -> str:
 
 def _written(words: Iterable[str]) -> str:
     return unicodedata.normalize("NFC", " ".join(words)).replace("’", "'")
+
+
+def _joined(words: Iterable[str]) -> tuple[str, list[int]]:
+    """Return words as `_written` gives them, and where in it each begins; the last place is behind it and a space.
+
+    What is written of some of the words is then part of it, and need not be made for each phrase.
+    """
+    forms = [_written([word]) for word in words]
+    return " ".join(forms), [0, *accumulate(len(form) + 1 for form in forms)]
 
 
 def _begins_sentence(text: str, start: int) -> bool:

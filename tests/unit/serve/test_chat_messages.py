@@ -1,5 +1,6 @@
 """The forms of chat messages."""
 
+import json
 import time
 from contextlib import suppress
 
@@ -40,6 +41,12 @@ def test_glossaries_are_read(message: str) -> None:
     glossary = read_task(message).glossary
     assert glossary is not None
     assert [(one.source, one.targets) for one in glossary.entries] == [("x", ("y",))]
+
+
+def test_a_glossary_with_many_terms_alike_is_refused() -> None:
+    terms = {f"a{' ' * count}b": "c" for count in range(1, 102)}
+    with pytest.raises(DataError, match="101 terms that differ only"):
+        read_task(json.dumps({"source": "a", "translation": "b", "glossary": terms}))
 
 
 @pytest.mark.parametrize(

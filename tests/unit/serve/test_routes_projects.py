@@ -72,6 +72,9 @@ def test_terms_of_the_glossary_are_shown_in_segments(client: TestClient) -> None
     assert refused.status_code == 422
     assert "line 1" in refused.json()["error"]["message"]
     assert client.put(f"/v1/projects/{one}/glossary", content=b"\xff").status_code == 422
+    alike = "".join(f"a{' ' * count}b\tc\n" for count in range(1, 102))  # each would be found at each place
+    refused = client.put(f"/v1/projects/{one}/glossary", content=alike)
+    assert (refused.status_code, "101 terms that differ only" in refused.text) == (422, True)
 
 
 def test_a_glossary_is_replaced_only_as_it_was_read_if_that_is_asked_for(client: TestClient) -> None:

@@ -1,5 +1,6 @@
 """Terms in texts, and the rule for outputs."""
 
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from postedit.core.errors import DataError
+from postedit.text import glossary
 from postedit.text.glossary import Glossary, GlossaryEntry, TermRule
 from postedit.text.protected_spans import Value, find_spans
 
@@ -69,6 +71,23 @@ def test_the_longest_of_nested_terms_wins_and_case_decides_between_them() -> Non
     nested = [GlossaryEntry("a " * number + "B", (str(number),), case_sensitive=True) for number in range(3)]
     assert found([*nested, GlossaryEntry("a a", ("x",))], "a a B") == {"a a B": 1}
     assert found([*nested, GlossaryEntry("a a", ("x",))], "a a b B") == {"a a": 1, "B": 1}
+
+
+def test_each_word_is_written_once_however_many_terms_begin_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Glossary(GlossaryEntry("Ab " * count, ("x",), case_sensitive=True) for count in range(1, 51))
+    assert not given.places("")
+    calls, written = [], glossary._written
+    monkeypatch.setattr(glossary, "_written", lambda words: calls.append(1) or written(words))
+    assert not given.places("aB " * 200)
+    assert len(calls) == 200
+
+
+def test_few_terms_may_be_alike() -> None:
+    words = ["".join(one) for one in itertools.product(*(f"{one}{one.upper()}" for one in "abcdefg"))]
+    Glossary(GlossaryEntry(word, ("x",)) for word in words[:100]).check_alike()
+    Glossary(GlossaryEntry(word, ("x",), case_sensitive=True) for word in words).check_alike()
+    with pytest.raises(DataError, match="has 128 terms that differ only in case or white space; at most 100"):
+        Glossary(GlossaryEntry(word, ("x",)) for word in words).check_alike()
 
 
 def test_case_counts_where_the_entry_says_so_but_for_a_capital() -> None:
