@@ -54,8 +54,8 @@ demo: $(INSTALLED) ## Correct machine translations that the models have not seen
 	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit models fetch en-es --from releases
 	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit demo
 
-releases: $(READY) ## Pack the model for product help (MODEL, DATA, WORK: see benchmarks/releases.py)
-	$(BIN)/python benchmarks/releases.py $(MODEL) $(DATA) $(WORK)
+releases: $(READY) ## Pack a model for product help (MODEL, DATA, WORK, ARGS: see benchmarks/releases.py)
+	$(BIN)/python benchmarks/releases.py $(MODEL) $(DATA) $(WORK) $(ARGS)
 
 demo-train: $(INSTALLED) ## Like demo, but first train a model, which takes four minutes
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train

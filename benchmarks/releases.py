@@ -10,8 +10,8 @@ out. On these, the edit cost with the lowest mean TER is chosen, unless `--edit-
 Dev, which consists of other whole documents, is scored for the card. `--started-from` names further languages that the
 weights learnt before MODEL was trained; NOTICE then also has the licences of their texts.
 
-This writes `OUT/FILE.tar.xz` and its entries, one per language pair, into `src/postedit/releases/catalogue.toml`. Use a
-new FILE whenever the content changes.
+This writes `OUT/FILE.tar.xz` and its entries, one per language pair, into `src/postedit/releases/catalogue.toml`. FILE
+must be new: whoever has fetched a file of that name would keep the older model.
 """
 
 import argparse
@@ -78,6 +78,9 @@ def main() -> None:
     parser.add_argument("--edit-cost", type=float, choices=EDIT_COSTS, help="(default: what held-out lines choose)")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
     options = parser.parse_args()
+    archive = options.out / f"{options.file}.tar.xz"
+    if archive.exists():
+        parser.error(f"{archive} exists, and may have been fetched; give --file a new name")
     options.out.mkdir(parents=True, exist_ok=True)
     model = ModelFolder.load(options.model)
     editor = PostEditor.load(options.model)
@@ -86,7 +89,7 @@ def main() -> None:
     best = min(EDIT_COSTS, key=lambda cost: sum(gain.after.ter for gain in tried[cost].values()))
     cost = best if options.edit_cost is None else options.edit_cost
     search, held = editor.search.model_copy(update={"beam": 1, "edit_cost": cost}), tried[cost]
-    folder, archive = options.work / "release", options.out / f"{options.file}.tar.xz"
+    folder = options.work / "release"
     replace(model, search=search).save(folder, stored=torch.bfloat16)
     editor = PostEditor.load(folder)
     dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in held}
@@ -176,7 +179,7 @@ def card(
     )
     names = licences(used)
     licence = names[0].lower() if len(names) == 1 else "other"
-    latest = "1,500 triplets" if len(dev) == 1 else "1,500 triplets of each language"
+    latest = "triplets" if len(dev) == 1 else "triplets of each language"
     if documents:
         latest += f", in {listed([NAMES[one] for one in documents])} whole documents of raw MT instead"
     words = "what stands between spaces" if "ja" not in dev else "characters"
@@ -185,7 +188,8 @@ def card(
     told = [STYLE[language] for language in dev if language in STYLE]
     style = f" ({', '.join(told)})" if told else ""
     rows = "\n".join(
-        f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {one.before.lines:,} "
+        f"| {NAMES[language]} | {triplets[language]:,} | {held[language].before.lines:,} | {held[language].ter} "
+        f"| {one.before.lines:,} "
         f"| {one.ter} | {one.bleu} | {one.verdict} |"
         for language, one in dev.items()
     )
@@ -216,8 +220,8 @@ Dev: whole documents that the model has not learnt from; they chose the checkpoi
 latest {latest}. TER is of {words}.
 Signature of TER: {dev[pair[3:]].after.signatures["TER"]}.
 
-| | triplets learnt | held out, TER | lines of dev | TER | BLEU | |
-| --- | ---: | --- | ---: | --- | --- | --- |
+| | triplets learnt | lines held out | TER | lines of dev | TER | BLEU | |
+| --- | ---: | ---: | --- | ---: | --- | --- | --- |
 {rows}
 
 ## Limits

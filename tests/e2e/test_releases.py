@@ -143,7 +143,7 @@ def test_an_entry_of_one_language_leaves_the_others(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("languages", "used", "said"),
     [
-        (["ja"], "adobe:analytics", ["license: mit", "latest 1,500 triplets.", "TER is of characters.\n"]),
+        (["ja"], "adobe:analytics", ["license: mit", "latest triplets.", "TER is of characters.\n"]),
         (["fr"], "adobe:data-workbench", ["license: other", "TER is of what stands between spaces.\n", "(French has"]),
         (["de", "ja"], "adobe:analytics", ["triplets of each language.", "TER is of characters in Japanese, of what"]),
     ],
@@ -156,6 +156,19 @@ def test_a_card_says_what_holds_for_its_languages(languages: list[str], used: st
     text = maker.card(model, model.search, "which was chosen", "a.toml", triplets, gains, gains, Counter({used: 3}))
     for words in said:
         assert words in text
+    assert "| 100,000 | 1,030 | 20.00 to 20.00 | 1,030 |" in text, "how many lines were held out is counted"
+
+
+def test_a_release_file_that_exists_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "help-1.tar.xz").write_bytes(b"fetched by many")
+    arguments = ["releases.py", "model", "data", "work", "--out", str(tmp_path), "--file", "help-1"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        maker.main()
+    assert "help-1.tar.xz exists, and may have been fetched; give --file a new name" in capsys.readouterr().err
+    assert (tmp_path / "help-1.tar.xz").read_bytes() == b"fetched by many"
 
 
 def test_lines_that_choose_weights_are_not_scored(tmp_path: Path) -> None:
