@@ -120,6 +120,9 @@ class _Group(TyperGroup):
         except PosteditError as error:
             report_error(str(error))
             raise typer.Exit(1) from None
+        except typer.BadParameter as error:
+            _say_what_is_allowed(error)
+            raise
         except (KeyboardInterrupt, SystemError) as error:
             _end_if_interrupted(error)
             raise
@@ -141,6 +144,16 @@ class _Group(TyperGroup):
             report_error(f"not enough memory: {_TO_SAVE_MEMORY}")
             raise typer.Exit(1) from None
         return result
+
+
+def _say_what_is_allowed(error: typer.BadParameter) -> None:
+    """Replace pydantic's words about the value of an option, which typer passes on, by those that recipes get, too."""
+    from pydantic import ValidationError
+
+    from postedit.core.config import describe_values
+
+    if isinstance(error.__cause__, ValidationError):
+        error.message = describe_values(error.__cause__)
 
 
 def _end_if_interrupted(error: BaseException) -> None:

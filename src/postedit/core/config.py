@@ -64,6 +64,15 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
         return None, describe_problems(kind, error, prefix)
 
 
+def describe_values(error: ValidationError) -> str:
+    """Return what pydantic found wrong in values without a name, such as one of the command line, in our words."""
+    told = (
+        _message(problem) + ("" if problem["type"] == "value_error" else f" (found {problem['input']!r})")
+        for problem in error.errors(include_url=False)
+    )
+    return "; ".join(dict.fromkeys(told))
+
+
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
     """Return a line for each distinct problem that pydantic found in a `kind`; option names begin with `prefix`."""
     lines = (_describe(kind, problem, prefix) for problem in error.errors(include_url=False))
@@ -78,7 +87,9 @@ _OWN_WORDS: Final = {
     "finite_number": "must be a finite number",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
     "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "bool_type": "must be true or false",
     "string_type": "must be text",
     "string_pattern_mismatch": "must match the pattern {pattern}",
@@ -182,13 +193,17 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
         return f"{option}: must have {needed} entries (it has {len(found)}) (found {found!r})"
     if problem["type"] == "missing":
         return f"{name}: missing; it has no default"
-    limits = {key: _as_integer(value) for key, value in problem.get("ctx", {}).items()}
-    own = _OWN_WORDS.get(problem["type"])
-    message = own.format(**limits) if own else problem["msg"].removeprefix("Value error, ")
+    message = _message(problem)
     if not problem["loc"] or (problem["type"] == "value_error" and isinstance(problem["input"], Mapping)):
         section = name.removesuffix(".")  # of which a rule over several options is broken
         return f"{section}: {message}" if section else message
     return f"{name}: {message} (found {problem.get('input')!r})"
+
+
+def _message(problem: Any) -> str:
+    limits = {key: _as_integer(value) for key, value in problem.get("ctx", {}).items()}
+    own = _OWN_WORDS.get(problem["type"])
+    return own.format(**limits) if own else str(problem["msg"]).removeprefix("Value error, ")
 
 
 def _as_integer(value: Any) -> Any:

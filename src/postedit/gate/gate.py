@@ -145,8 +145,10 @@ class Gate:
         except OSError as error:
             raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
         except ValueError:
-            raise ModelFolderError(f"{path}: is not a gate, which is a JSON file from `postedit gate`") from None
-        config, problems = check_config(_GateFile, values) if isinstance(values, dict) else (None, ["no JSON object"])
+            values = None
+        if not isinstance(values, dict) or not {"threshold", "features", "format"} & values.keys():
+            raise ModelFolderError(f"{path}: is not a gate, which is a JSON file from `postedit gate`")
+        config, problems = check_config(_GateFile, values)
         if config is not None and set(config.features) != set(Features.names()):
             problems = [f"its features are {', '.join(config.features)}, not {', '.join(Features.names())}"]
         if config is None or problems:

@@ -92,6 +92,25 @@ def test_the_terminal_alone_breaks_the_lines_of_help(words: "tuple[str, ...]") -
     assert all(text and "\n" not in text.replace("\n\n", "") for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "x", "--pe", "x", "--resamples", "0"], "must be at least 100 (found '0')"),
+        (["score", "x", "--pe", "x", "--resamples", "many"], "must be a whole number (found 'many')"),
+        (["score", "x", "--pe", "x", "--tokenize", "intl"], "'--tokenize': 'intl' is not one of 'none'"),
+        (["edit", "--min-confidence", "2"], "must be at most 1 (found '2')"),
+        (["edit", "--min-confidence", "x"], "must be a number (found 'x')"),
+        (["data", "clean", "x", "--out", "y", "--workers", "0"], "must be at least 1 (found '0')"),
+    ],
+)
+def test_values_of_options_are_refused_in_our_words(run: Any, arguments: "list[str]", said: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert said in shown
+    assert "Input should" not in shown
+
+
 def test_version(run: Any) -> None:
     assert run("--version").stdout == f"postedit {postedit.__version__}\n"
 

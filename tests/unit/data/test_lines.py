@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,15 @@ def test_files_that_do_not_match_are_named_with_their_lines(tmp_path: Path) -> N
 def test_a_link_to_nothing_is_called_so(tmp_path: Path) -> None:
     (tmp_path / "x").symlink_to("gone")
     assert path_problem(tmp_path / "x") == f"{tmp_path / 'x'}: is a link to gone, which does not exist"
+
+
+@pytest.mark.parametrize("ending", ["bz2", "zip"])
+def test_packed_files_are_to_be_unpacked_not_saved_as_text(tmp_path: Path, ending: str) -> None:
+    packed = tmp_path / f"train.mt.{ending}"
+    if ending == "bz2":
+        packed.write_bytes(bz2.compress(b"a line\n"))
+    else:
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(zipfile.ZipInfo("train.mt"), "ein Satz\n" * 100, zipfile.ZIP_DEFLATED)
+    with pytest.raises(DataError, match=r"line 1: .* is not UTF-8; it seems to be a compressed file"):
+        list(read_lines(packed))

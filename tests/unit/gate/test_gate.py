@@ -222,7 +222,6 @@ def test_damaged_gates_are_refused(editor: PostEditor, tmp_path: Path) -> None:
     values = json.loads(file.read_text())
     damages = {
         "is not a gate": "{",
-        "no JSON object": "[]",
         "threshold": json.dumps({**values, "threshold": 2.0}),
         "levle": json.dumps({**values, "levle": 2.0}),
         "format": json.dumps({**values, "format": 9}),
@@ -232,4 +231,8 @@ def test_damaged_gates_are_refused(editor: PostEditor, tmp_path: Path) -> None:
     for message, text in damages.items():
         file.write_text(text)
         with pytest.raises(ModelFolderError, match=message):
+            Gate.load(file)
+    for other in ("[]", '{"triplets": 3, "sources": []}'):
+        file.write_text(other)
+        with pytest.raises(ModelFolderError, match=r"gate\.json: is not a gate, which is a JSON file from"):
             Gate.load(file)
