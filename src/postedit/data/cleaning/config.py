@@ -47,7 +47,7 @@ class CopyConfig(FilterConfig):
 
 
 class NumberConfig(FilterConfig):
-    """Removes triplets with a number that only one of src and pe has; separators are ignored."""
+    """Removes triplets with a number that only one of src and pe has, whatever its separators or the order of dates."""
 
     min_digits: int = Field(
         2, ge=1, description="numbers with fewer digits are ignored, as they are often written as words."

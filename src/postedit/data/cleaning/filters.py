@@ -25,6 +25,10 @@ _SHOWN: Final = 3
 
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+|\d+(?:[.,:'’]\d+)*")
 
+_DATE: Final = re.compile(  # its order and separators vary by language: 12/31/2018, 31.12.2018, 2018-12-31
+    r"(?<![\d.,:/])(?<!\d-)(?:(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d\d)|(\d{4})([./-])(\d{1,2})\6(\d{1,2}))(?![./-]?\d)"
+)
+
 _PLACEHOLDER: Final = re.compile(
     r"""
     </?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>       # markup: <b>, </b>, <br/>, <a href="...">
@@ -104,8 +108,13 @@ def hosts(text: str) -> set[str]:
 
 
 def numbers(text: str, min_digits: int) -> set[str]:
-    """Return the numbers with at least `min_digits` digits in a text, without separators, which vary by language."""
-    found = ([character for character in one if character.isdigit()] for one in _NUMBER.findall(text))
+    """Return the numbers with at least `min_digits` digits in a text, without separators, which vary by language.
+
+    The numbers of a date count separately, without leading zeros.
+    """
+    dates = [one for date in _DATE.findall(text) for one in date if one.isdecimal()]
+    others = ([character for character in one if character.isdigit()] for one in _NUMBER.findall(_DATE.sub("|", text)))
+    found = [*(str(int(one)) for one in dates), *others]
     return {
         "".join(str(int(digit)) if digit.isdecimal() else digit for digit in digits)
         for digits in found

@@ -114,6 +114,23 @@ def test_numbers_are_the_same_in_any_notation(one: str, other: str) -> None:
     assert numbers(one, 2) == numbers(other, 2) != set()
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["31.5.2018", "31.05.2018", "2018-05-31", "31-5-2018", "2018/5/31", "31. 5. 2018", "May 31, 2018", "٣١/٥/٢٠١٨"],
+)
+def test_dates_are_the_same_in_any_order(other: str) -> None:
+    assert numbers("until 5/31/2018, at 10:30", 2) == numbers(f"{other}; 10.30", 2) == {"31", "2018", "1030"}
+    assert numbers("31.5.2018", 2) != numbers("30.5.2018", 2)
+    assert numbers("SSH-1.2.12", 2) == numbers("SSH 1.2.12", 2)  # version numbers look like dates
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.1", "192.168.10.20", "1.234.567", "12.34.567", "3.10", "1.2.3.2018", "12:30:2018"]
+)
+def test_what_is_no_date_stays_one_number(text: str) -> None:
+    assert numbers(text, 1) == {"".join(filter(str.isdigit, text))}
+
+
 def test_numbers_that_stand_side_by_side_stay_two() -> None:
     assert numbers("in 2010 100 people", 2) == {"2010", "100"}
 
