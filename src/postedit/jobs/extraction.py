@@ -26,7 +26,7 @@ from postedit.files.tmx import OtherLanguagesError, Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file, units_of
 from postedit.jobs.unit_lines import LeftOut, Take
-from postedit.text.language_tags import language_pair, same_pair
+from postedit.text.language_tags import base_language, language_pair, same_pair, script_of
 
 
 @dataclass(slots=True)
@@ -41,8 +41,17 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 """Characters that some reader of text files takes for the end of a line, and tabs, with the spaces around them."""
 
 
+_LANGUAGE: Final = re.compile(r"[a-z]{2,8}(-[a-z]{4})?")
+
+
 def _other_languages(languages: tuple[str, str]) -> str:
     return f"not from {' to '.join(languages)} (--languages chooses)"
+
+
+def _language(tag: str) -> str:
+    """Return a language without its region, so that units are counted by few reasons, whatever their files say."""
+    name = "-".join(filter(None, [base_language(tag), script_of(tag)]))
+    return name if _LANGUAGE.fullmatch(name) else "an unknown language"
 
 
 def _on_one_line(text: str) -> str:
@@ -127,7 +136,7 @@ class _FileReader:
 
     def _line(self, path: Path, unit: Unit) -> Sequence[str]:
         if not same_pair(unit.languages, self.languages):
-            raise LeftOut(_other_languages(self.languages))
+            raise LeftOut(f"from {' to '.join(map(_language, unit.languages))}, {_other_languages(self.languages)}")
         line = self.take(path, unit)
         sides = (line.src, line.mt or "", line.pe) if self.with_mt else (line.src, line.pe)
         return (*map(_on_one_line, sides), f"{_on_one_line(_shown(path))}\t{_on_one_line(unit.id)}")
@@ -185,7 +194,7 @@ def extract(
                 pieces = _pieces(files, one, reader, executor, outputs.done, broken)
                 _write(outputs, outputs_of.sides, pieces, broken)
         found = _extracted(outputs.done)
-        problem = _problem(files, found, broken)
+        problem = _problem(files, found, broken, one.languages)
         if problem is not None:  # resuming with the same files would give the same
             outputs.discard()
             raise problem
@@ -206,16 +215,22 @@ def _write(
             outputs.write(piece.chunk(number, sides, number + 1 - outputs.done.counts.get(_PIECES, 0)))
 
 
-def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError]) -> DataError | None:
+def _problem(
+    files: Sequence[Path], found: Extracted, broken: Sequence[DataError], languages: tuple[str, str]
+) -> DataError | None:
     if broken:
         faults = "\n".join(f"  - {error}" for error in broken)
         advice = "so that nothing was extracted; correct or leave out these files"
         return DataError(f"{len(broken)} of {counted(len(files), 'file')} cannot be read, {advice}:\n{faults}")
     if found.lines:
         return None
-    reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
+    other = f", {_other_languages(languages)}"
+    reasons = "; ".join(f"{count:,} {reason.removesuffix(other)}" for reason, count in found.left_out.most_common())
+    wanted = ""
+    if any(reason.endswith(other) for reason in found.left_out):  # said once, not for each of many languages
+        wanted = f" from {' to '.join(languages)}; choose other languages by --languages"
     where = str(files[0]) if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'other file')}"
-    return DataError(f"{where}: there is nothing to extract ({reasons or 'no units'})")
+    return DataError(f"{where}: there is nothing to extract{wanted} ({reasons or 'no units'})")
 
 
 def _progress_in_words(files: int, state: OutputState) -> str:

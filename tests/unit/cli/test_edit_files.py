@@ -410,14 +410,24 @@ def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Pat
         write(tmp_path / "in" / name, unit(1, "a", language))
         path = tmp_path / "in" / name
         path.write_text(path.read_text().replace('target-language="de"', f'target-language="{language}"'))
-    for option, expected, other in (((), "de", "from en-US to de"), (("--languages", "en:fr"), "fr", "from en to fr")):
+    for option, expected, other in (
+        ((), "de", "from en to fr, not from en-US to de"),
+        (("--languages", "en:fr"), "fr", "from en to de, not from en to fr"),
+    ):
         result = run("data", "extract", tmp_path / "in", "--parallel", *option, "--out", tmp_path / "t")
-        assert f"1 unit left out: not {other} (--languages chooses)" in result.stdout
+        assert f"1 unit left out: {other} (--languages chooses)" in result.stdout
         assert (tmp_path / "t.pe").read_text() == f"{expected}\n"
     head = '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a</seg></tuv>'
     (tmp_path / "in/c.tmx").write_text(f'{head}<tuv xml:lang="fr"><seg>b</seg></tuv></tu></body></tmx>')
     result = run("data", "extract", tmp_path / "in", "--parallel", "--languages", "en:de", "--out", tmp_path / "t")
-    assert "2 units left out: not from en to de (--languages chooses)" in result.stdout
+    assert "1 unit left out: from en to fr, not from en to de (--languages chooses)" in result.stdout
+    assert "1 unit left out: not from en to de (--languages chooses)" in result.stdout, "of the memory"
+    for odd, named in (("zh-TW", "zh-hant"), ("x y&#10;z", "an unknown language")):
+        path.write_text(path.read_text().replace('target-language="fr"', f'target-language="{odd}"'))
+        result = run("data", "extract", path, "--parallel", "--languages", "en:zh", "--out", tmp_path / "t")
+        told = f"nothing to extract from en to zh; choose other languages by --languages (1 from en to {named})"
+        assert told in refused(result)
+        path.write_text(path.read_text().replace(odd, "fr"))
     assert "must be two languages" in refused(
         run("data", "extract", tmp_path / "in", "--languages", "de", "--out", tmp_path / "t")
     )
