@@ -151,7 +151,9 @@ def _draw_histogram(axes: "Axes", edits: EditStatistics) -> None:
     bars[0].set_color(_COLOURS["mt"])
     axes.set_xticks(indices, names, rotation=90)
     axes.set(title=f"Sentence TER (corpus TER {edits.ter:.1f})", ylabel="% of triplets")
-    axes.set_xlabel(f"TER {edits.signature}", fontsize="small")
+    parts = edits.signature.split("|")
+    half = (len(parts) + 1) // 2  # on one line, the signature would be wider than its half of the figure
+    axes.set_xlabel(f"TER {'|'.join(parts[:half])}|\n{'|'.join(parts[half:])}", fontsize="small")
 
 
 def _draw_bars(axes: "Axes", names: Sequence[str], counts: Sequence[int], total: float) -> None:

@@ -93,6 +93,21 @@ class TestStats:
         assert "Glyph" not in result.stderr
         assert not [one for one in recwarn.list if "Glyph" in str(one.message)]
 
+    def test_the_whole_signature_is_in_the_picture(
+        self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from matplotlib.figure import Figure
+
+        drawn: list[Figure] = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+        options = ("--tokenize", "characters", "--picture", sample / "out.png")
+        assert run("data", "stats", sample / "test", *options).exit_code == 0
+        (figure,) = drawn
+        figure.draw_without_rendering()
+        label = figure.axes[1].xaxis.label
+        assert label.get_text().replace("\n", "").endswith("of characters")
+        assert label.get_window_extent().x1 <= figure.bbox.x1
+
     def test_no_picture_no_matplotlib(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         assert run("data", "stats", sample / "test").exit_code == 0
