@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,3 +88,20 @@ def test_a_browser_shows_it(tmp_path: Path) -> None:
     assert dom.count("</table></div>\n<figcaption>") == dom.count("<table") > 0, "notes do not scroll with their tables"
     assert dom.count("<details") == 6
     assert "Schicht" in dom
+
+
+@pytest.mark.slow
+@needs_browser
+def test_each_chart_stands_right_below_its_title(tmp_path: Path) -> None:
+    action = """
+    document.body.style.cssText = "width: 1200px; max-width: none"; // two charts side by side
+    const gaps = [...document.querySelectorAll(".chart")].map((chart) => {
+      const [title, drawing] = [...chart.children].map((one) => one.getBoundingClientRect());
+      return Math.round(drawing.top - title.bottom);
+    });
+    document.body.dataset.gaps = gaps.join();
+    """
+    dom = opened(assessment_page("t", assessment([2, 1, 0] * 40)), tmp_path, action=action)
+    (gaps,) = re.findall(r'data-gaps="([-\d,]+)"', dom)
+    assert len(gaps.split(",")) == 3
+    assert all(0 <= int(gap) < 20 for gap in gaps.split(",")), gaps
