@@ -162,7 +162,10 @@ def test_a_text_file_is_no_model(models: list[Path], tmp_path: Path) -> None:
     (tmp_path / "s").write_text("A line of text.\n")
     (tmp_path / "recipe.toml").write_text("[train]\n")
     for given in ([tmp_path / "s"], [tmp_path / "recipe.toml"], [tmp_path / "s", models[0]]):
-        with pytest.raises(ModelFolderError, match=r"(s|toml): is not a model; lines are given with --src and --mt"):
+        with pytest.raises(
+            ModelFolderError,
+            match=r"(s|toml): is not a model, nor an XLIFF, TMX or PO file; lines are",
+        ):
             PostEditor.load(*given)
 
 
