@@ -57,6 +57,10 @@ def broken():
     raise KeyError("no table")
 
 
+def ended():
+    raise SystemExit
+
+
 editor = Louder()
 table = {"a": "b"}
 """
@@ -69,9 +73,11 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
     (tmp_path / "louder_rules.py").write_text(_MODULE)
     (tmp_path / "needs_more.py").write_text("import a_library_that_is_not_here\n")
+    (tmp_path / "a_script.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "talking_rules.py").write_text("print('loading')\nfrom louder_rules import editor\n")
     (tmp_path / "rules_folder").mkdir()
     (tmp_path / "rules_folder" / "inner.py").write_text("from louder_rules import editor\n")
-    for name in ("louder_rules", "needs_more", "rules_folder", "rules_folder.inner"):
+    for name in ("louder_rules", "needs_more", "talking_rules", "rules_folder", "rules_folder.inner"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return "python:louder_rules"
 
@@ -100,7 +106,11 @@ def test_a_module_of_a_folder_is_found(rules: str) -> None:
         ("python:rules_folder.outer:editor", "there is no module rules_folder.outer in "),
         ("python:needs_more:editor", "needs_more imports a_library_that_is_not_here, which is not installed"),
         ("python:louder_rules:edito", 'has no edito; did you mean "editor"?'),
-        ("python:louder_rules:table", "not {'a': 'b'} ("),
+        ("python:louder_rules:table", "not {'a': 'b'} (dict)"),
+        ("python:time:editor", "time (built into Python) has no editor"),
+        ("python:rules_folder:editor", "rules_folder) has no editor"),
+        ("python:a_script:editor", "a_script ends the program when it is loaded; put what it does as a script"),
+        ("python:louder_rules:ended", "louder_rules ends the program"),
         ("python:louder_rules:Needy", "missing a required argument: 'mark'"),
         ("python:louder_rules:Unfinished", "without edit_segments, identity"),
     ],
@@ -148,6 +158,14 @@ def test_edit_protects_and_describes_the_output(rules: str, run: Any, tmp_path: 
     bare = run("edit", f"{rules}:editor", *given, tmp_path / "bare", "--protect", "none")
     assert bare.exit_code == 0, bare.stderr
     assert (tmp_path / "bare").read_text() == "Warte !\nVersion 1!2\n"
+
+
+def test_what_a_module_prints_is_not_part_of_the_output(rules: str, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.src").write_text("Wait .\n")
+    (tmp_path / "a.mt").write_text("Warte .\n")
+    result = run("edit", "python:talking_rules:editor", "--src", tmp_path / "a.src", "--mt", tmp_path / "a.mt")
+    assert (result.exit_code, result.stdout) == (0, "Warte !\n")
+    assert result.stderr.startswith("loading\n")
 
 
 def test_the_service_edits_with_it_and_it_learns_nothing(rules: str, tmp_path: Path) -> None:
