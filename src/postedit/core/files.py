@@ -102,14 +102,16 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def temporary_path(path: Path, kind: str = "tmp") -> Path:
     """Return an unused name, in the folder of `path`, for a file or folder that is renamed to `path` when complete.
 
-    Remnants that killed processes of this machine have left under such names are removed.
+    Remnants that killed processes of this machine have left under such names are removed, unless another process has
+    their id by now, as the first process of a container always has.
     """
     begin = f".{path.name}.{zlib.crc32(platform.node().encode()):08x}-"
     for left in path.parent.glob(f"{glob.escape(begin)}*.{kind}"):
         found = _WRITER.fullmatch(left.name.removeprefix(begin).removesuffix(f".{kind}"))
         if found and not _is_running(int(found[1])):
             _remove(left)
-    return path.with_name(f"{begin}{os.getpid()}-{next(_NUMBERS)}.{kind}")
+    names = (path.with_name(f"{begin}{os.getpid()}-{number}.{kind}") for number in _NUMBERS)
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def is_temporary(path: Path, of: Path) -> bool:

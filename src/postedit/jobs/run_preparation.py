@@ -254,7 +254,7 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
         console.print(f"Vocabularies: those of {recipe.text.model}", highlight=False, markup=False, soft_wrap=True)
         given = model_text(Path(recipe.text.model))
     processor = _learnt(recipe, console) if given is None else TextProcessor.load(given)
-    with atomic_folder(folder / "text") as temporary:
+    with _new_folder(folder / "text") as temporary:
         processor.save(temporary)
 
 
@@ -299,7 +299,7 @@ def write_corpora(
     hints_of: dict[str, HintsOf | None] = {"train": hints, "dev": None if hints is None else hints.of_dev}
     total = sum(map(count_lines, parts.values()))
     console.print(f"Turning {total:,} triplets into ids", highlight=False)
-    with atomic_folder(corpora) as temporary, LineProgress(console, total) as progress:
+    with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
             path, cut = temporary / f"{name}.arrow", data.too_long == "cut"
@@ -316,6 +316,18 @@ def write_corpora(
         save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_epochs(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder that is renamed to `path` at the end; remove any left behind by killed runs.
+
+    As the folder of the run is locked, the remains of other machines, too, belong to no running process.
+    """
+    for left in path.parent.glob(f".{path.name}.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with atomic_folder(path) as temporary:
+        yield temporary
 
 
 def share_corpora(other: Path, folder: Path) -> None:

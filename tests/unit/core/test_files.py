@@ -176,6 +176,20 @@ with atomic_write(Path({str(tmp_path / "a")!r})) as file, atomic_folder(Path({st
             file.write("new")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
+    def test_what_a_process_with_the_same_id_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
+        """In a container, each run has the same host, process id and sequence of names."""
+        code = f"""
+import os, pathlib, sys
+os.getpid = lambda: 1
+from postedit.core.files import atomic_folder
+with atomic_folder(pathlib.Path({str(tmp_path / "a")!r})) as folder:
+    (folder / "b").write_text("x")
+    os._exit(0) if "killed" in sys.argv else None
+"""
+        for arguments in (["killed"], []):
+            subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+        assert (tmp_path / "a" / "b").read_text() == "x"
+
     def test_what_a_running_process_writes_is_left(self, tmp_path: Path) -> None:
         ours = temporary_path(tmp_path / "a")
         theirs = ours.with_name(ours.name.replace(f"-{os.getpid()}-", "-1-"))

@@ -1,4 +1,4 @@
-"""Processes that share a run must have been started alike."""
+"""The folder of a run, which processes that were started alike share, and in which runs may have been killed."""
 
 from pathlib import Path
 from typing import Any
@@ -48,3 +48,12 @@ def test_processes_may_have_the_same_files_in_other_folders(tmp_path: Path, monk
     with_other_process(monkeypatch, load_recipe(path, ["data.dev=train"]))
     with pytest.raises(RecipeError, match=r"data\.dev"):
         run_preparation.check_same_options(recipe, False, False)
+
+
+def test_remains_of_runs_killed_on_other_machines_are_removed(tmp_path: Path) -> None:
+    recipe, folder, console = load_recipe(written(tmp_path)), tmp_path / "run", Console(quiet=True)
+    for name in ("text", "corpus"):
+        (folder / f".{name}.0badcafe-7-0.tmp").mkdir(parents=True)
+    run_preparation.learn_text(recipe, folder, None, console)
+    run_preparation.write_corpora(recipe.data, "tokens", folder, console)
+    assert sorted(path.name for path in folder.iterdir()) == ["corpus", "data.json", "manifest.json", "text"]
