@@ -91,17 +91,20 @@ def _places(edit: Edit, spans: Sequence[tuple[int, int]], text: str) -> list[int
 def show_hints(editor: Editor, glossary: Glossary | None, tags: QualityTags | None) -> None:
     """Let the prompt of an editor's model show terms and tagged errors, if the prompt has fields for them.
 
+    An editor of one's own that declares hints gets none.
+
     Raises:
         DataError: if tags are given, but the model has no prompt that shows them.
     """
     names = editor.abilities.hints
-    if tags is not None and "errors" not in names:
-        raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
-    if not names:
+    if not names and tags is None:
         return
     from postedit.editing.post_editor import PostEditor
 
     while isinstance(editor, EditorWrapper):
         editor = editor.inner
-    assert isinstance(editor, PostEditor)
-    editor.hints = replace(editor.hints, glossary=glossary if "glossary" in names else None, tags=tags)
+    model = editor if isinstance(editor, PostEditor) else None
+    if tags is not None and (model is None or "errors" not in names):
+        raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
+    if model is not None and names:
+        model.hints = replace(model.hints, glossary=glossary if "glossary" in names else None, tags=tags)

@@ -378,7 +378,9 @@ class WorkerPool:
             raise
         except (ProcessDiedError, OSError) as error:
             message = f"{spec.path}: its process cannot be started, or did not live to load it: {error}"
-            raise ModelFolderError(f"{message}; see whether this machine has memory enough for it") from None
+            raise ModelFolderError(
+                f"{message}; see the messages above, and whether this machine has memory enough for it"
+            ) from None
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)

@@ -1,6 +1,7 @@
 """Editors of one's own, named `python:MODULE:NAME` on the command line."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from postedit.core.editor import Editor, PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.editing.own_editor import load_own_editor
 from postedit.editing.post_editor import PostEditor
+from postedit.editing.quality_tags import TagFiles
 from postedit.jobs.editor_spec import EditorSpec
 from postedit.serve.model_work import EditKind, ProcessSpec, Work
 from postedit.serve.project_editors import ProjectEditors
@@ -47,6 +49,10 @@ class Needy(Louder):
 
 class Unfinished(Editor):
     abilities = Abilities()
+
+
+class Hinting(Louder):
+    abilities = Abilities(hints=("glossary", "errors"))
 
 
 def made():
@@ -140,6 +146,16 @@ def test_what_only_models_can_do_is_refused(rules: str, given: dict[str, Any], m
     with pytest.raises(DataError) as refusal:
         EditorSpec(**given).load(None)
     assert message in str(refusal.value)
+
+
+def test_hints_are_left_to_models(rules: str, tmp_path: Path) -> None:
+    spec = EditorSpec([f"{rules}:Hinting"])
+    assert spec.load(None).edit(["x"], ["a ."])[0].text == "a !"
+    (tmp_path / "tags").write_text("OK OK OK OK OK\n")
+    (tmp_path / "mt").write_text("a .\n")
+    files = TagFiles(tags=str(tmp_path / "tags"), tagged=str(tmp_path / "mt"))
+    with pytest.raises(DataError, match=r"hints\.tags is for models"):
+        replace(spec, tags=files).load(None)
 
 
 def test_a_model_to_load_is_never_imported_as_a_module(rules: str) -> None:
