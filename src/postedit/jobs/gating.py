@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
+from postedit.core.editor import Detail, Edit, Editor, PostEdit, edited, segments_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
@@ -89,7 +89,7 @@ def judge_lines(
         def judged_lines() -> Iterator[list[str]]:
             for start in range(file.done, len(dev.src), _CHUNK):
                 segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
-                results = editor.edit_segments(segments, search, evidence=evidence)
+                results = edited(editor, segments, search, evidence)
                 judged = judge(editor, segments, results, tokenize)
                 yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 

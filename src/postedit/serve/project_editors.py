@@ -12,7 +12,7 @@ from typing import Final
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
-from postedit.core.editor import Editor, PostEdit, Segment
+from postedit.core.editor import Editor, PostEdit, Segment, edited
 from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.serve.model_work import (
@@ -178,8 +178,8 @@ def _search(editor: Editor, kind: EditKind) -> SearchConfig:
 def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind: EditKind) -> list[PostEdit | Refusal]:
     try:
         if kind.evidence and editor.abilities.evidence:
-            return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
-        return [*editor.edit_segments(segments, search)]
+            return [*_with_reasons(editor, segments, edited(editor, segments, search, "losses"))]
+        return [*edited(editor, segments, search, None)]
     except (OutputError, StoppedError) as error:
         return [Refusal.of(error)] * len(segments)
     except Exception as error:

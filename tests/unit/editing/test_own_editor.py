@@ -14,7 +14,7 @@ from postedit.editing.own_editor import load_own_editor
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import TagFiles
 from postedit.jobs.editor_spec import EditorSpec
-from postedit.serve.model_work import EditKind, ProcessSpec, Work
+from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Refusal, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import ServedModel
 
@@ -49,6 +49,11 @@ class Needy(Louder):
 
 class Unfinished(Editor):
     abilities = Abilities()
+
+
+class Forgetful(Louder):
+    def edit_segments(self, segments, search=None, *, evidence=None):
+        return super().edit_segments(segments)[1:]
 
 
 class Hinting(Louder):
@@ -191,3 +196,23 @@ def test_the_service_edits_with_it_and_it_learns_nothing(rules: str, tmp_path: P
     (outcome,) = editors.done(Work(EditKind("rules"), [Segment("Wait .", "Warte .")])).outcomes
     assert isinstance(outcome, PostEdit)
     assert outcome.text == "Warte !"
+
+
+def test_the_service_gives_no_segment_the_correction_of_another(rules: str) -> None:
+    served = ServedModel.model_validate({"path": f"{rules}:Forgetful", "protect": []})
+    editors = ProjectEditors(ProcessSpec(served, 1, None))
+    kind = EditKind("rules", None, ProjectSettings(protect=()))
+    outcomes = editors.done(Work(kind, [Segment("Wait .", "Warte ."), Segment("Go .", "Geh .")])).outcomes
+    assert [one.message for one in outcomes if isinstance(one, Refusal)] == [
+        "Forgetful.edit_segments returned 0 corrections, not 1"
+    ] * 2
+
+
+def test_no_gate_is_learnt_from_too_few_corrections(rules: str, run: Any, tmp_path: Path) -> None:
+    files = []
+    for side, text in (("src", "Wait ."), ("mt", "Warte ."), ("pe", "Warte !")):
+        (tmp_path / side).write_text(f"{text}\n")
+        files += [f"--{side}", tmp_path / side]
+    result = run("gate", f"{rules}:Forgetful", *files, "--out", tmp_path / "gate.json", "--protect", "none")
+    assert result.exit_code == 1
+    assert "Forgetful.edit_segments returned 0 corrections, not 1" in result.stderr
