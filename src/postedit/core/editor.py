@@ -431,8 +431,12 @@ def segments_of(
 
 def edited(editor: Editor, segments: Sequence[Segment], search: SearchConfig, detail: Detail | None) -> list[PostEdit]:
     """Return the corrections by an editor, perhaps of the user's own, after checking that there is one per segment."""
-    found = editor.edit_segments(segments, search, evidence=detail)
-    return list_of(f"{type(editor).__name__}.edit_segments", found, PostEdit, len(segments))
+    name = f"{type(editor).__name__}.edit_segments"
+    try:
+        found = editor.edit_segments(segments, search, evidence=detail)
+    except SystemExit as error:  # passed on, it would end a command as if all had gone well
+        raise DataError(f"{name} ended the program; it must return a list of PostEdit, one per segment") from error
+    return list_of(name, found, PostEdit, len(segments))
 
 
 def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:

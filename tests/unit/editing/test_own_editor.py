@@ -56,6 +56,11 @@ class Forgetful(Louder):
         return super().edit_segments(segments)[1:]
 
 
+class Exiting(Louder):
+    def edit_segments(self, segments, search=None, *, evidence=None):
+        raise SystemExit(0)
+
+
 class Hinting(Louder):
     abilities = Abilities(hints=("glossary", "errors"))
 
@@ -187,6 +192,15 @@ def test_what_a_module_prints_is_not_part_of_the_output(rules: str, run: Any, tm
     result = run("edit", "python:talking_rules:editor", "--src", tmp_path / "a.src", "--mt", tmp_path / "a.mt")
     assert (result.exit_code, result.stdout) == (0, "Warte !\n")
     assert result.stderr.startswith("loading\n")
+
+
+def test_an_editor_that_exits_does_not_end_a_command_with_success(rules: str, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("Warte .\n")
+    for protect in ("all", "none"):
+        given = ("--src", tmp_path / "a", "--mt", tmp_path / "a", "--protect", protect)
+        result = run("edit", f"{rules}:Exiting", *given)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "Exiting.edit_segments ended the program" in result.stderr
 
 
 def test_the_service_edits_with_it_and_it_learns_nothing(rules: str, tmp_path: Path) -> None:
