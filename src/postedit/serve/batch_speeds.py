@@ -101,7 +101,8 @@ class Demand:
         self._then = now
 
     def _size(self, speed: float, share: float) -> float:
-        return share * max(_BURST_SECONDS * speed, _BURST_REQUESTS * self.mean)
+        """Return the tokens that may be asked for at once: one request at least, however small the share is."""
+        return max(self.mean, share * max(_BURST_SECONDS * speed, _BURST_REQUESTS * self.mean))
 
 
 class ClientDemands:

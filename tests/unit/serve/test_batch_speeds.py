@@ -115,6 +115,17 @@ def test_many_equal_clients_cause_an_overload_together() -> None:
     assert together == 50
 
 
+def test_one_request_is_not_too_much_among_any_number_of_clients() -> None:
+    demands = ClientDemands(_Clock())
+    for number in range(5_000):
+        demands.add("anna", 50, 1000.0)
+        demands.add(f"client {number}", 50, 1000.0)
+    excessive = [one for one in ("anna", *(f"client {n}" for n in range(5_000))) if demands.is_excessive(one, 1000.0)]
+    assert excessive == ["anna"]
+    demands.add("client 7", 50, 1000.0)
+    assert demands.is_excessive("client 7", 1000.0), "a second one is"
+
+
 def test_clients_whose_demand_is_met_are_forgotten() -> None:
     clock = _Clock()
     demands = ClientDemands(clock)
