@@ -124,11 +124,13 @@ class FileJobs:
     def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
         """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none.
 
-        Projects take turns, so that the many files of one project do not keep others waiting.
+        Projects take turns, so that the many files of one project do not keep others waiting. Jobs of dead processes
+        come first: they have begun, and among many waiting ones, their turn would never come.
         """
         served = self._served.setdefault(tuple(kinds), {})
-        job = self._store.jobs.claim(kinds, self._models, unread=reads, served=[*served])
-        job = job or self._left_by_others(kinds, reads=reads)
+        job = self._left_by_others(kinds, reads=reads)
+        job = job or self._store.jobs.claim(kinds, self._models, unread=reads, served=[*served])
+        job = job or (None if reads else self._of_unknown_model(kinds))
         if job is not None:
             self._own.add(job.id)
             served.pop(job.project, None)
@@ -143,18 +145,22 @@ class FileJobs:
         A job of another model is left to other processes for a while. If none takes it, this one does, and it fails;
         with `reads`, it is left, as it would only be put back.
         """
+        for one, (beats, seconds) in self._silent().items():
+            models = self._models if reads or seconds <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
+            if (taken := self._taken_over(one, beats, kinds, models)) is not None:
+                return taken
+        return None
+
+    def _silent(self) -> dict[str, tuple[int, float]]:
+        """Return the running jobs whose processes seem to be dead: the beats of each, and the seconds without one."""
         moment, running, known = time.monotonic(), self._store.jobs.running(), self._seen
         self._seen = seen = {
             one: known[one] if known.get(one, (None, 0.0))[0] == beats else (beats, moment)
             for one, beats in running.items()
         }
-        for one, (beats, since) in seen.items():
-            if moment - since <= _DEAD_SECONDS or one in self._own:  # a database that is busy delays signs of life
-                continue
-            models = self._models if reads or moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
-            if (taken := self._taken_over(one, beats, kinds, models)) is not None:
-                return taken
-        return None if reads else self._of_unknown_model(kinds)
+        silent = {one: (beats, moment - since) for one, (beats, since) in seen.items() if one not in self._own}
+        # A database that is busy delays signs of life; those of this process are known without it.
+        return {one: (beats, seconds) for one, (beats, seconds) in silent.items() if seconds > _DEAD_SECONDS}
 
     def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Take over and return a job whose model no process seems to have; None if there is none.
@@ -309,9 +315,13 @@ class FileJobs:
             await self._propose_some(job, file, rows, done=done + len(rows), total=total)
             after, done, chunks = rows[-1]["number"], done + len(rows), chunks + 1
             is_turn_over = chunks >= _LEAST_CHUNKS and done < total
-            if is_turn_over and await asyncio.to_thread(self._store.jobs.is_awaited, job, _WHOLE_FILES, self._models):
+            if is_turn_over and await asyncio.to_thread(self._is_awaited, job):
                 return False
         return True
+
+    def _is_awaited(self, job: ClaimedJob) -> bool:
+        """Return whether a project waits for proposals for a file, and no worker is busy with one of its files."""
+        return self._store.jobs.is_awaited(job, _WHOLE_FILES, self._models, self._silent().keys())
 
     def _note_why_nothing(self, job: ClaimedJob) -> None:
         """Add a note to a job that says why its file gets no proposals, unless the file has some."""

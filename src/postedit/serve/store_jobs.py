@@ -154,9 +154,7 @@ class Jobs:
         """
         waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
         if unread is not None:
-            is_read = jobs.c.file.not_in(sql.select(files.c.id).where(files.c.state == "importing"))
-            is_other = (jobs.c.kind != "import") | is_read
-            waiting = waiting.where(~is_other if unread else is_other)
+            waiting = waiting.where(_is_to_be_read(jobs) if unread else ~_is_to_be_read(jobs))
         turns = {project: turn for turn, project in enumerate(served, start=1)}
         turn = [sql.case(turns, value=jobs.c.project, else_=0)] if turns else []
         first = (
@@ -175,13 +173,28 @@ class Jobs:
         """Return the ids of waiting jobs that `claim` leaves to processes with other models, each with its beats."""
         return self._beats(_can_begin(kinds) & ~_needs_only(models))
 
-    def is_awaited(self, job: ClaimedJob, kinds: Sequence[JobKind], models: Collection[str]) -> bool:
-        """Return whether `claim` would find a job of another project that has no running job of these kinds."""
+    def is_awaited(
+        self, job: ClaimedJob, kinds: Sequence[JobKind], models: Collection[str], dead: Collection[str] = ()
+    ) -> bool:
+        """Return whether a job of another project waits for a worker for proposals, and none works for that project.
+
+        Args:
+            job: the job of the worker that asks.
+            kinds: kinds of jobs of which such workers do.
+            models: see `claim`.
+            dead: ids of running jobs whose processes seem to be dead; they wait, too.
+        """
         running = jobs.alias()
         is_busy = sql.exists().where(
-            running.c.project == jobs.c.project, running.c.state == "running", running.c.kind.in_(kinds)
+            running.c.project == jobs.c.project,
+            running.c.state == "running",
+            running.c.kind.in_(kinds),
+            running.c.id.not_in(dead),
+            ~_is_to_be_read(running),
         )
-        others = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models), jobs.c.project != job.project)
+        is_left = (jobs.c.state == "running") & jobs.c.kind.in_(kinds) & jobs.c.id.in_(dead)
+        can_begin = (_can_begin(kinds) & ~_is_to_be_read(jobs)) | is_left
+        others = sql.select(jobs.c.id).where(can_begin, _needs_only(models), jobs.c.project != job.project)
         with self._db.read() as connection:
             return connection.execute(others.where(~is_busy).limit(1)).first() is not None
 
@@ -257,6 +270,11 @@ def _can_begin(kinds: Sequence[JobKind]) -> sql.ColumnElement[bool]:
     is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
     is_busy = sql.exists().where(is_other, other.c.state == "running")
     return (jobs.c.state == "waiting") & jobs.c.kind.in_(kinds) & ~is_busy
+
+
+def _is_to_be_read(table: sql.FromClause) -> sql.ColumnElement[bool]:
+    """Return the SQL condition that a row of `jobs` is an import of a file not read yet, which other workers do."""
+    return (table.c.kind == "import") & table.c.file.in_(sql.select(files.c.id).where(files.c.state == "importing"))
 
 
 def _needs_only(models: Collection[str] | None) -> sql.ColumnElement[bool]:

@@ -27,7 +27,7 @@ from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError, Endpo
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.proposer import ProposalRequest
-from postedit.serve.schema import jobs, projects, segments
+from postedit.serve.schema import files, jobs, projects, segments
 from postedit.serve.service_logs import JsonFormatter
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
@@ -347,6 +347,42 @@ def test_a_file_gives_no_turn_to_a_project_that_is_worked_on(store: Store, jobs_
     for project in ("default", other):
         _added(store, project)
     assert not store.jobs.is_awaited(job, ["edit"], [])
+
+
+@pytest.mark.parametrize(("is_ready", "expected"), [(False, False), (True, True)])
+def test_only_what_workers_for_proposals_do_ends_a_turn(store: Store, is_ready: bool, expected: bool) -> None:
+    other = store.projects.create({"name": "other"}, "anna")
+    for project in ("default", other, other):
+        _added(store, project, kind="edit" if project == "default" else "import")
+    job, reading = store.jobs.claim(["edit"]), store.jobs.claim(["import"])
+    assert job is not None
+    assert reading is not None
+    assert reading.project == other
+    if is_ready:
+        with store.database.change(other, "anna") as change:
+            change.execute(sql.update(files).where(files.c.id != reading.file).values(state="ready"))
+    assert store.jobs.is_awaited(job, ["import", "edit"], []) is expected, "one is still read, or is to be read"
+
+
+def test_a_job_of_a_dead_process_does_not_wait_until_all_others_are_done(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", -1.0)
+    large = xliff(*((f"tree {number}", f"die Haus {number}") for number in range(200)))
+    other = store.projects.create({"name": "other"}, "anna")
+    _added(store, other)
+    left = store.jobs.claim(["edit"])
+    for _ in range(3):
+        _added(store, "default", large)
+    job = store.jobs.claim(["edit"])
+    assert left is not None
+    assert job is not None
+    jobs_of._own.add(job.id)
+    asyncio.run(jobs_of._run(job))
+    assert (store.jobs.get(job.id)["state"], store.jobs.get(job.id)["done"]) == ("waiting", 128)
+    taken = jobs_of._next(["import", "edit"])
+    assert taken is not None
+    assert taken.id == left.id
 
 
 def test_a_file_whose_reader_died_need_not_wait_for_workers_for_proposals(
