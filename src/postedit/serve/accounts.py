@@ -18,7 +18,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.types import Scope as ASGIScope
 
 from postedit.serve.http_errors import HttpError
-from postedit.serve.service import Service, ServiceDep, at_length, service_of
+from postedit.serve.service import Service, ServiceDep, service_of
 from postedit.serve.store import Store
 from postedit.serve.store_base import Row
 from postedit.serve.store_people import Role, Scope
@@ -415,16 +415,22 @@ class Access:
         """The store."""
         return self.service.store
 
-    async def at_length(self, work: Callable[[], T], characters: int | None = None) -> T:
-        """Return the result of work that may take long, depending on its texts; see `service.at_length`.
+    async def at_length(self, work: Callable[[], T]) -> T:
+        """Return the result of work with the database that may take long; see `LongWork`."""
+        return await self.service.long_work.run(work, self._whose_work)
 
-        Args:
-            work: the work.
-            characters: length of the texts; work with short ones does not wait for long work. None: not known.
+    async def with_texts(self, work: Callable[[], T], characters: int) -> T:
+        """Return the result of work with texts of some length; with short ones, it does not wait for that with others.
+
+        See `LongWork`.
         """
-        if characters is not None and characters < _SHORT:
+        if characters < _SHORT:
             return await to_thread.run_sync(work)
-        return await at_length(self.service, work, "" if self.caller.user is None else self.caller.share_holder)
+        return await self.service.text_work.run(work, self._whose_work)
+
+    @property
+    def _whose_work(self) -> str:
+        return "" if self.caller.user is None else self.caller.share_holder
 
     def project(self, project: str, scope: ReadOrScope) -> str:
         """Return the id of a project, checked to exist and to grant the caller a scope; else raise 404 or 403."""

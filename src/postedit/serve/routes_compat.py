@@ -127,7 +127,7 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
     who.require("edit", project or None)
     message = next((one.text for one in reversed(asked.messages) if one.role == "user"), "")
     # A long glossary takes seconds.
-    task = await Access(service, who).at_length(partial(read_task, message), len(message))
+    task = await Access(service, who).with_texts(partial(read_task, message), len(message))
     check_texts(service.config.limits, [text for one in task.segments for text in (one.src, one.mt)])
     check_count(service.config.limits, len(task.segments))
     needs_mt = service.engine.facts(model).abilities.needs_mt

@@ -112,7 +112,7 @@ async def score(asked: api.ScoreRequest, service: ServiceDep, who: CallerDep) ->
     texts = [*asked.hyp, *asked.pe, *(asked.mt or ())]
     check_texts(service.config.limits, texts)
     check_count(service.config.limits, len(asked.hyp))
-    return await Access(service, who).at_length(partial(_scores, asked), sum(map(len, texts)))
+    return await Access(service, who).with_texts(partial(_scores, asked), sum(map(len, texts)))
 
 
 def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:

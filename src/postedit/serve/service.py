@@ -21,10 +21,35 @@ from postedit.serve.store_base import ReadOnlyError
 T = TypeVar("T")
 
 _LONG: Final = 4
-"""Number of long operations, such as exports, that run at a time."""
+"""Number of long operations of one sort that run at a time."""
 
 _LONG_OF_ONE: Final = 2
 """Number of those that run for one client at a time."""
+
+
+@dataclass(slots=True)
+class LongWork:
+    """Runs long work in threads, little of it at a time, so that threads and connections remain for what is short.
+
+    Of one client, less runs at a time, so that others need not wait for its many exports.
+    """
+
+    places: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
+    of_client: WeakValueDictionary[str, CapacityLimiter] = field(default_factory=WeakValueDictionary)
+
+    async def run(self, work: Callable[[], T], client: str = "") -> T:
+        """Return the result of work.
+
+        Args:
+            work: the work.
+            client: for whom the work is done; empty: for the only user of a service without sign-in.
+        """
+        if not client:
+            return await to_thread.run_sync(work, limiter=self.places)
+        share = self.of_client.get(client) or CapacityLimiter(_LONG_OF_ONE)
+        self.of_client[client] = share
+        async with share:
+            return await to_thread.run_sync(work, limiter=self.places)
 
 
 @dataclass(slots=True)
@@ -39,6 +64,8 @@ class Service:
         jobs: works on the jobs of files.
         events: streams the events of projects.
         stopping: set when the service is about to stop, which ends event streams.
+        long_work: work with the database that may take minutes, such as exports.
+        text_work: work with long texts, such as scores, which takes seconds and does not wait for exports.
     """
 
     config: ServeConfig
@@ -48,8 +75,8 @@ class Service:
     jobs: FileJobs
     events: EventHub
     stopping: asyncio.Event
-    long_work: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
-    long_work_of: WeakValueDictionary[str, CapacityLimiter] = field(default_factory=WeakValueDictionary)  # by client
+    long_work: LongWork = field(default_factory=LongWork)
+    text_work: LongWork = field(default_factory=LongWork)
     _question: "asyncio.Future[None] | None" = None  # a check of the database, which may take long to fail
 
     async def database_state(self, seconds: float) -> Literal["ready", "away", "read_only"]:
@@ -83,25 +110,6 @@ ServiceDep = Annotated[Service, Depends(_depended_on)]
 def service_of_app(app: FastAPI) -> Service:
     """Return the service of an application."""
     return cast(Service, app.state.service)
-
-
-async def at_length(service: Service, work: Callable[[], T], client: str = "") -> T:
-    """Return the result of work that may take long, such as an export or scores; it runs in a thread.
-
-    Few such calls run at a time, so that threads and connections remain for short ones; and of one client fewer, so
-    that others need not wait for its many exports.
-
-    Args:
-        service: the service.
-        work: the work.
-        client: for whom the work is done; empty: for the only user of a service without sign-in.
-    """
-    if not client:
-        return await to_thread.run_sync(work, limiter=service.long_work)
-    share = service.long_work_of.get(client) or CapacityLimiter(_LONG_OF_ONE)
-    service.long_work_of[client] = share
-    async with share:
-        return await to_thread.run_sync(work, limiter=service.long_work)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -536,11 +536,13 @@ def test_keys_of_a_user_have_one_share_of_the_queue(team: Team, monkeypatch: pyt
 def test_long_work_of_a_user_leaves_threads_to_others(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = []
 
-    async def noting(service: object, work: Callable[[], Any], client: str) -> Any:
+    async def noting(work: Callable[[], Any], client: str) -> Any:
         waited.append(client)
         return work()
 
-    monkeypatch.setattr(accounts, "at_length", noting)
+    service = team.client.app.state.service  # type: ignore[attr-defined]
+    monkeypatch.setattr(service, "text_work", SimpleNamespace(run=noting))
+    monkeypatch.setattr(service, "long_work", None)  # they do not wait for exports, which may take minutes
     anna = team.key("anna", "edit")
     for length, expected in ((10, []), (5000, [f"user {team.ids['anna']}"] * 2)):
         score = {"hyp": ["a" * length], "pe": ["a" * length]}

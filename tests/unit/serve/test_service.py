@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi")
-from postedit.serve.service import Service, at_length
+from postedit.serve.service import LongWork, Service
 
 
 def service_with(check: Any) -> Service:
@@ -43,15 +43,15 @@ def test_many_exports_of_one_client_do_not_keep_others_waiting() -> None:
         release.wait(300)
 
     async def ask() -> None:
-        service = service_with(None)
-        exports = [asyncio.create_task(at_length(service, export, "anna")) for _ in range(10)]
+        work = LongWork()
+        exports = [asyncio.create_task(work.run(export, "anna")) for _ in range(10)]
         try:
             await asyncio.to_thread(begun.acquire)
-            await asyncio.wait_for(at_length(service, lambda: None, "ben"), 30)
+            await asyncio.wait_for(work.run(lambda: None, "ben"), 30)
             assert not any(one.done() for one in exports)
         finally:
             release.set()
         await asyncio.gather(*exports)
-        assert not service.long_work_of
+        assert not work.of_client
 
     asyncio.run(ask())
