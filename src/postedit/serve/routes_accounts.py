@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from postedit.serve import api_answers as api
-from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
+from postedit.serve.account_limits import THROTTLE
+from postedit.serve.accounts import COOKIE, AccessDep, CallerDep
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, Name, PlainText, UserName

@@ -12,7 +12,6 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,9 +26,9 @@ from sqlalchemy import event
 from postedit.cli.serve import _create_admin
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import accounts, event_hub, routes_jobs, routes_workbench
-from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+from postedit.serve.account_limits import Throttle
+from postedit.serve.accounts import COOKIE, CSRF_HEADER
 from postedit.serve.api_types import Name, user_name
-from postedit.serve.http_errors import HttpError
 from postedit.serve.service_logs import FIELDS
 from postedit.serve.store import Store
 from postedit.serve.store_jobs import Jobs
@@ -415,55 +414,6 @@ def test_right_passwords_at_a_time_are_no_failures(team: Team, monkeypatch: pyte
         assert list(found) == [200] * 8
 
 
-def failing(throttle: Throttle, name: str, address: str) -> bool:
-    """Return whether a wrong password was checked."""
-    try:
-        with throttle.trying(name, address) as this:
-            this.has_failed = True
-    except HttpError:
-        return False
-    return True
-
-
-def test_wrong_passwords_from_elsewhere_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = [0.0]
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: moment[0]))
-    throttle = Throttle()
-    checked = 0
-    for moment[0] in range(0, 24 * 3600, 10):  # a day long
-        checked += failing(throttle, "admin", "198.51.100.1")
-        with throttle.trying("admin", "192.0.2.1"):
-            pass
-    assert checked < 1500, "about one a minute"
-    assert sum(failing(throttle, "admin", f"203.0.113.{number}") for number in range(200)) < 110
-
-
-def test_a_name_with_an_address_in_it_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
-    throttle = Throttle()
-    assert all(failing(throttle, "ben at 192.0.2.1", f"203.0.113.{number % 50}") for number in range(50))
-    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
-
-
-def test_a_right_password_in_between_gives_no_more_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
-    throttle, guessed = Throttle(), 0
-    while failing(throttle, f"victim {guessed}", "192.0.2.1"):
-        guessed += 1
-        with suppress(HttpError), throttle.trying("ben", "192.0.2.1"):
-            pass
-    assert guessed == 20
-
-
-def test_failures_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = [0.0]
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: moment[0]))
-    throttle = Throttle()
-    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
-    moment[0] = 600
-    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
-
-
 def test_a_try_while_the_database_is_away_is_no_wrong_password(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise OutputError("away")
@@ -486,7 +436,7 @@ def test_a_key_is_shown_once_and_kept_as_a_hash(team: Team, monkeypatch: pytest.
     headers = {"Authorization": f"Bearer {made['key']}"}
     team.client.cookies.clear()
     # Eight requests are too many only if no time passes meanwhile.
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("postedit.serve.account_limits.time", SimpleNamespace(monotonic=lambda: 0.0))
     statuses = [team.client.get("/v1/projects", headers=headers).status_code for _ in range(8)]
     assert statuses[:4] == [200] * 4
     assert 429 in statuses
@@ -800,7 +750,7 @@ def test_a_request_with_its_key_in_the_body_or_the_header_counts_once(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The first request loads what detects languages, in which time the key could get another one.
-    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("postedit.serve.account_limits.time", SimpleNamespace(monotonic=lambda: 0.0))
     for place in ("header", "body"):
         key = team.key("anna", "edit", rate=1.0)  # two at once
         body = {"q": "a"} | ({"api_key": key["Authorization"].split()[1]} if place == "body" else {})
