@@ -27,6 +27,9 @@ _FORMATS: Final[Mapping[bytes, tuple[str, Callable[[BinaryIO], Any]]]] = {  # no
 }
 """By first bytes of a file: the name of its format, and a function that opens it. No text begins with these bytes."""
 
+_UNREADABLE: Final = (b"BZh", b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!", b"\x04\x22\x4d\x18")
+"""First bytes of packed files that are not unpacked here: bzip2, zip (and office documents), 7z, rar and lz4."""
+
 _LONGEST: Final = 1 << 24
 """Maximum bytes of a line: a small compressed file can contain a line that does not fit into memory."""
 
@@ -56,6 +59,11 @@ def is_plain(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(max(map(len, _FORMATS)))
     return not any(head.startswith(magic) for magic in _FORMATS)
+
+
+def seems_packed(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes, which are no valid text, seems to be a packed one."""
+    return head.startswith((*_UNREADABLE, *_FORMATS))
 
 
 def raw_lines(path: Path) -> Generator[bytes, None, None]:

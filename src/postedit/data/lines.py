@@ -10,25 +10,13 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 from postedit.core.errors import DataError, nearest
 from postedit.core.output_paths import STANDARD_STREAM
 from postedit.core.wording import counted
-from postedit.data.compression import find_file, raw_lines
+from postedit.data.compression import find_file, raw_lines, seems_packed
 from postedit.data.text_paths import explain_far_errors, is_far, is_parquet, located
-
-_PACKED: Final = (
-    b"BZh",
-    b"PK\x03\x04",
-    b"7z\xbc\xaf",
-    b"Rar!",
-    b"\x04\x22\x4d\x18",
-    b"\x1f\x8b",
-    b"\xfd7zXZ",
-    b"\x28\xb5\x2f\xfd",
-)
-"""First bytes of bzip2, zip (and office documents), 7z, rar and lz4 files, and of compressed standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +122,7 @@ def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[st
         except UnicodeDecodeError as error:
             found = f"byte {error.start + 1} (0x{line[error.start]:02X})"
             mend = "save the file as UTF-8"
-            if number == 1 and line.startswith(_PACKED):
+            if number == 1 and seems_packed(line):
                 mend = "it seems to be a compressed file or an office document: unpack it, or save it as plain text"
             yield BadLine(f"{name}, line {number:,}: {found} of the line is not UTF-8; {mend}")
 

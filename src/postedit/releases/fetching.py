@@ -91,8 +91,9 @@ def _content(place: str, model: KnownModel) -> bytes:
     """
     content = _downloaded(place, model.bytes) if _is_address(place) else _read(Path(place), model.bytes)
     if len(content) != model.bytes:
-        shorter, named = len(content) < model.bytes, place.endswith(f"/{model.file}")
-        fault = "is another file" if not shorter else "is not complete" if named else "is another file, or not complete"
+        fault = "is another file"
+        if len(content) < model.bytes:
+            fault = "is not complete" if place.endswith(f"/{model.file}") else "is another file, or not complete"
         right = f"the release file of {model.name} is {model.file} ({model.bytes:,} bytes)"
         raise DataError(f"{place}: {fault}: {right}; get all of that one")
     if hashlib.sha256(content).hexdigest() != model.sha256:

@@ -364,6 +364,18 @@ def test_only_what_workers_for_proposals_do_ends_a_turn(store: Store, is_ready: 
     assert store.jobs.is_awaited(job, ["import", "edit"], []) is expected, "one is still read, or is to be read"
 
 
+def test_files_that_are_to_be_read_first_end_no_turn(store: Store) -> None:
+    other = store.projects.create({"name": "other"}, "anna")
+    _added(store, "default")
+    job = store.jobs.claim(["edit"])
+    assert job is not None
+    _added(store, other, kind="import")
+    assert not store.jobs.is_awaited(job, ["import", "edit"], [])
+    with store.database.change(other, "anna") as change:
+        change.execute(sql.update(files).where(files.c.project == other).values(state="ready"))
+    assert store.jobs.is_awaited(job, ["import", "edit"], [])
+
+
 def test_a_job_of_a_dead_process_does_not_wait_until_all_others_are_done(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,10 +191,16 @@ def test_an_overload_refuses_what_waits_and_what_comes(tmp_path: Path, monkeypat
         assert service.edit("a").status_code == 200, "an idle model does what it can"
 
 
+def engine_that_does_nothing(folder: Path) -> Engine:
+    """Return an engine that is not started, and whose clock of demand stands still."""
+    config = settings(folder)
+    engine = Engine(config, specs=specs(config))
+    engine._pool._demands["scripted"] = Demand(lambda: 0.0)
+    return engine
+
+
 def test_many_requests_are_an_overload_and_a_large_one_is_none(tmp_path: Path) -> None:
-    config = settings(tmp_path)
-    pool = Engine(config, specs=specs(config))._pool
-    pool._demands["scripted"] = Demand(lambda: 0.0)  # of which nothing is done meanwhile
+    pool = engine_that_does_nothing(tmp_path)._pool
     pool._speeds["scripted"].add(10, 0.05)
     pool.ask("scripted", 1_000_000)
     assert not pool.is_overloaded("scripted")
@@ -206,10 +212,8 @@ def test_many_requests_are_an_overload_and_a_large_one_is_none(tmp_path: Path) -
 def test_one_client_that_asks_too_much_does_not_keep_others_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = settings(tmp_path)
-    engine = Engine(config, specs=specs(config))
+    engine = engine_that_does_nothing(tmp_path)
     pool = engine._pool
-    pool._demands["scripted"] = Demand(lambda: 0.0)  # of which nothing is done meanwhile
     pool._clients["scripted"] = ClientDemands(lambda: 0.0)
     pool._speeds["scripted"].add(10, 0.05)
     for _ in range(1000):
@@ -256,10 +260,8 @@ def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
 def test_requests_that_are_refused_unread_count_for_an_overload(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = settings(tmp_path)
-    engine = Engine(config, specs=specs(config))
+    engine = engine_that_does_nothing(tmp_path)
     pool = engine._pool
-    pool._demands["scripted"] = Demand(lambda: 0.0)  # of which nothing is done meanwhile
     pool.ask("scripted", 10)
     pool._speeds["scripted"].add(10, 0.01)
     for _ in range(1_000):
