@@ -57,6 +57,12 @@ def test_terms_match_whole_words_and_listed_forms(src: str, count: int) -> None:
     assert found([FILE], src).get("file", 0) == count
 
 
+@pytest.mark.parametrize("cased", [[True, False], [False, True]])
+def test_terms_of_the_same_words_are_found_in_the_order_of_the_glossary(cased: list[bool]) -> None:
+    entries = [GlossaryEntry("bus", (str(number),), case_sensitive=one) for number, one in enumerate(cased)]
+    assert [entry for _, _, entry in Glossary(entries).places("the bus")] == entries
+
+
 def test_the_longest_term_wins() -> None:
     entries = [GlossaryEntry("hard disk", ("a",)), GlossaryEntry("disk", ("b",)), GlossaryEntry("hard", ("c",))]
     assert found(entries, "a hard  disk, a disk") == {"hard disk": 1, "disk": 1}
