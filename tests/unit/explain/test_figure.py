@@ -97,3 +97,16 @@ def test_messages_of_matplotlib_do_not_reach_the_user(text: str, recwarn: pytest
     attention_figure(sentence(src=text).words, text)
     assert not recwarn.list
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("a.PNG", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.SVG", b"<?xml"), ("a.svg", b"<?xml")]
+)
+def test_a_picture_has_the_format_of_its_name_and_no_date_in_svg(tmp_path: Path, name: str, begin: bytes) -> None:
+    with figure.drawing({}):
+        from matplotlib.figure import Figure
+
+        figure.save_figure(Figure(), tmp_path / name)
+    written = (tmp_path / name).read_bytes()
+    assert written.startswith(begin)
+    assert b"<dc:date>" not in written
