@@ -30,6 +30,7 @@ from postedit.serve.settings import ServeConfig, parse_settings
 from postedit.serve.store import Store
 from postedit.serve.store_base import Row, rows_of
 from postedit.serve.store_decisions import DecisionIn, StaleVersionError
+from postedit.serve.store_jobs import JobKind
 
 
 class WordEngine(Engine):
@@ -150,6 +151,13 @@ def imported(store: Store, content: bytes, name: str = "a.xlf", project: str = "
     jobs._read(job, store.files.row(file))
     jobs._end(job)
     return file
+
+
+def added_job(store: Store, project: str, content: bytes = b"", kind: JobKind = "edit") -> str:
+    """Add a file and a job on it to a project, and return the id of the job."""
+    with store.database.change(project, "anna") as change:
+        file = store.files.create(change, "a.xlf", io.BytesIO(content or xliff(*PAIRS)))
+        return store.jobs.add(change, kind, file)
 
 
 def decision(store: Store, file: str, number: int, target: str, **values: Any) -> DecisionIn:

@@ -5,7 +5,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,13 +19,14 @@ from postedit.files.tmx import Tmx
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine, UnknownNameError
+from postedit.serve.job_turns import JobTurns
 from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
 from postedit.serve.service_logs import trace_of
 from postedit.serve.store import Store
-from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
+from postedit.serve.store_base import ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
-from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
+from postedit.serve.store_jobs import ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import EDITED
 from postedit.text.language_tags import same_pair
 from postedit.text.words import compared_words
@@ -38,14 +39,10 @@ _POLL_SECONDS: Final = 1.0  # between checks for jobs that other processes added
 _TOLD_SECONDS: Final = 60.0  # between two lines of the log about one fault of the database
 _FULL_SECONDS: Final = 15.0  # before work goes on after the disk was found full
 _BEAT_SECONDS: Final = 2.0
-_DEAD_SECONDS: Final = 15.0  # without a sign of life, after which a job is taken over
-_UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service with its model, which may be starting
-_MOST_INTERRUPTIONS: Final = 5  # of a job, which is then given up, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for such a pause; without it, proposals are renewed nevertheless
 _LEAST_CHUNKS: Final = 8  # of a file, before others get their turn: those of other projects or, if there is a newer
 # correction, those that wait for renewed proposals
-_MOST_SERVED: Final = 100  # projects whose turns are remembered
 _WHOLE_FILES: Final[tuple[JobKind, ...]] = ("import", "edit")
 
 
@@ -61,13 +58,10 @@ class FileJobs:
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
-        self._store, self._at_once, self._models = store, at_once, engine.models
+        self._store, self._at_once = store, at_once
+        self._turns = JobTurns(store.jobs, engine.models)
         self.proposer = Proposer(store, engine)
         self._tasks: list[asyncio.Task[None]] = []
-        self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
-        self._own: set[str] = set()  # jobs that this process works on
-        self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models not here, and since when
-        self._served: dict[tuple[JobKind, ...], dict[str, None]] = {}  # projects by their last turn, by kinds of jobs
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
         self._told = -math.inf  # when the log last said that jobs wait for the database
         self._wake = asyncio.Event()
@@ -95,7 +89,7 @@ class FileJobs:
         """Do jobs of some kinds; with `reads`, only read the files of imports, which only such workers begin with."""
         while True:
             try:
-                job = await asyncio.to_thread(self._next, kinds, reads=reads)
+                job = await asyncio.to_thread(self._turns.next, kinds, reads=reads)
                 if job is None:
                     await self._sleep()
                 else:
@@ -121,78 +115,12 @@ class FileJobs:
                 await self._wake.wait()
             self._wake.clear()
 
-    def _next(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
-        """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none.
-
-        Projects take turns, so that the many files of one project do not keep others waiting. Jobs of dead processes
-        come first: they have begun, and among many waiting ones, their turn would never come.
-        """
-        served = self._served.setdefault(tuple(kinds), {})
-        job = self._left_by_others(kinds, reads=reads)
-        job = job or self._store.jobs.claim(kinds, self._models, unread=reads, served=[*served])
-        job = job or (None if reads else self._of_unknown_model(kinds))
-        if job is not None:
-            self._own.add(job.id)
-            served.pop(job.project, None)
-            served[job.project] = None
-            for project in [*served][:-_MOST_SERVED]:
-                served.pop(project, None)
-        return job
-
-    def _left_by_others(self, kinds: Sequence[JobKind], *, reads: bool = False) -> ClaimedJob | None:
-        """Take over and return a job whose process seems to be dead, if this process has its model; else None.
-
-        A job of another model is left to other processes for a while. If none takes it, this one does, and it fails;
-        with `reads`, it is left, as it would only be put back.
-        """
-        for one, (beats, seconds) in self._silent().items():
-            models = self._models if reads or seconds <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
-            if (taken := self._taken_over(one, beats, kinds, models)) is not None:
-                return taken
-        return None
-
-    def _silent(self) -> dict[str, tuple[int, float]]:
-        """Return the running jobs whose processes seem to be dead: the beats of each, and the seconds without one."""
-        moment, running, known = time.monotonic(), self._store.jobs.running(), self._seen
-        self._seen = seen = {
-            one: known[one] if known.get(one, (None, 0.0))[0] == beats else (beats, moment)
-            for one, beats in running.items()
-        }
-        silent = {one: (beats, moment - since) for one, (beats, since) in seen.items() if one not in self._own}
-        # A database that is busy delays signs of life; those of this process are known without it.
-        return {one: (beats, seconds) for one, (beats, seconds) in silent.items() if seconds > _DEAD_SECONDS}
-
-    def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Take over and return a job whose model no process seems to have; None if there is none.
-
-        While other processes work on jobs, none is taken over, as one of them may have the model.
-        """
-        waiting, moment = self._store.jobs.of_other_models(kinds, self._models), time.monotonic()
-        others = waiting and self._store.jobs.running().keys() - self._own
-        known = {} if others else self._unknown.get(tuple(kinds), {})
-        self._unknown[tuple(kinds)] = seen = {one: known.get(one, moment) for one in waiting}
-        for one, since in seen.items():
-            if moment - since > _UNKNOWN_SECONDS and (taken := self._taken_over(one, waiting[one], kinds)) is not None:
-                return taken
-        return None
-
-    def _taken_over(
-        self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None
-    ) -> ClaimedJob | None:
-        """Take over a job; if its processes died too often, the job may be the cause, so it fails instead."""
-        taken = self._store.jobs.take_over(job, beats, kinds, models)
-        if taken is None or taken.interruptions < _MOST_INTERRUPTIONS:
-            return taken
-        _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.interruptions)
-        self._fail(taken, f"the service was interrupted {taken.interruptions} times at this; its log says why")
-        return None
-
     async def _run(self, job: ClaimedJob, *, reads: bool = False) -> None:
         """Do a job, and record its outcome; if this process stops, the job is released for another one."""
         try:
             await self._done(job, reads)
         finally:
-            self._own.discard(job.id)
+            self._turns.end(job)
 
     async def _done(self, job: ClaimedJob, reads: bool) -> None:
         work = asyncio.create_task(self._do(job, reads))
@@ -214,10 +142,10 @@ class FileJobs:
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over once the database is back
             raise error
         if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError, UnknownNameError)):
-            await asyncio.to_thread(self._fail, job, str(error))
+            await asyncio.to_thread(self._store.jobs.fail, job, str(error))
         elif error is not None and not isinstance(error, LostJobError):
             _log.error("job %s failed: %s", job.id, _reason(error))
-            await asyncio.to_thread(self._fail, job, "the service failed; its log says why")
+            await asyncio.to_thread(self._store.jobs.fail, job, "the service failed; its log says why")
 
     async def _beat(self, job: ClaimedJob, work: "asyncio.Task[None]") -> None:
         while True:
@@ -315,13 +243,9 @@ class FileJobs:
             await self._propose_some(job, file, rows, done=done + len(rows), total=total)
             after, done, chunks = rows[-1]["number"], done + len(rows), chunks + 1
             is_turn_over = chunks >= _LEAST_CHUNKS and done < total
-            if is_turn_over and await asyncio.to_thread(self._is_awaited, job):
+            if is_turn_over and await asyncio.to_thread(self._turns.is_awaited, job, _WHOLE_FILES):
                 return False
         return True
-
-    def _is_awaited(self, job: ClaimedJob) -> bool:
-        """Return whether a project waits for proposals for a file, and no worker is busy with one of its files."""
-        return self._store.jobs.is_awaited(job, _WHOLE_FILES, self._models, self._silent().keys())
 
     def _note_why_nothing(self, job: ClaimedJob) -> None:
         """Add a note to a job that says why its file gets no proposals, unless the file has some."""
@@ -388,13 +312,6 @@ class FileJobs:
     def _advance(self, job: ClaimedJob, **values: Any) -> None:
         with self._store.database.change(job.project, job.who) as change:
             self._store.jobs.advance(change, job, **values)
-
-    def _fail(self, job: ClaimedJob, sentence: str) -> None:
-        with suppress(LostJobError, NotFoundError), self._store.database.change(job.project, job.who) as change:
-            self._store.jobs.advance(change, job, state="failed", error=sentence)
-            if job.kind in SILENT:  # no event reports it
-                _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
-            self._store.jobs.fail_file(change, job.file, sentence)
 
 
 def _reason(error: BaseException) -> str:

@@ -6,7 +6,9 @@ lost the job. So the clocks of machines need not agree.
 """
 
 import json
+import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import sqlalchemy as sql
@@ -25,6 +27,8 @@ from postedit.serve.store_base import (
     rows_of,
 )
 from postedit.serve.store_proposals import STALE
+
+_log = logging.getLogger(__name__)
 
 JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
@@ -127,6 +131,14 @@ class Jobs:
                 raise NotFoundError(f"job {job!r} has already ended")
             change.event("job", job=job, state="cancelled")
             self.fail_file(change, row["file"], "reading the file was cancelled; add it again")
+
+    def fail(self, job: ClaimedJob, sentence: str) -> None:
+        """Mark a job, and the file that it was to read, as failed, unless the job is over or another process has it."""
+        with suppress(LostJobError, NotFoundError), self._db.change(job.project, job.who) as change:
+            self.advance(change, job, state="failed", error=sentence)
+            if job.kind in SILENT:  # no event reports it
+                _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
+            self.fail_file(change, job.file, sentence)
 
     def fail_file(self, change: ProjectChange, file: str, sentence: str) -> None:
         """Mark a file that is being imported as failed, with the reason; other files stay as they are."""

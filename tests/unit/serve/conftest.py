@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sql
 from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 from postgresql_server import own_server, place, server  # noqa: F401 (fixtures)
 from scripted import RunningService, serving, settings
-from serve_tools import WordEngine, answer_check, config_of
+from serve_tools import PAIRS, WordEngine, answer_check, config_of, imported, xliff
 
 from postedit.serve import store_people
 from postedit.serve.app import create_app
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.schema import jobs
 from postedit.serve.store import Store
 
 
@@ -48,6 +51,32 @@ def store(with_tables: str) -> Iterator[Store]:
     opened = Store(with_tables)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def jobs_of(store: Store, tmp_path: Any) -> FileJobs:
+    """Return what works on the jobs of the store."""
+    engine = WordEngine(config_of("x", tmp_path))
+    engine.store = store
+    return FileJobs(store, engine)
+
+
+@pytest.fixture
+def waiting(store: Store) -> str:
+    """Return a job that waits."""
+    file = imported(store, xliff(*PAIRS))
+    with store.database.change("default", "anna") as change:
+        return store.jobs.add(change, "import", file)
+
+
+@pytest.fixture
+def other_model(store: Store) -> str:
+    """Return a job that waits for a model that this process does not have."""
+    file = imported(store, xliff(*PAIRS))
+    store.projects.change("default", {"model": "phrases"}, "anna")
+    with store.database.change("default", "anna") as change:
+        change.execute(sql.delete(jobs))
+        return store.jobs.add(change, "import", file)
 
 
 @pytest.fixture
