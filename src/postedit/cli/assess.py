@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from postedit.cli import output_files, shared
 from postedit.cli import search_options as options
-from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, files_read, read_corrections
 from postedit.core.errors import DataError
 from postedit.core.wording import counted
@@ -112,7 +112,7 @@ def assess(
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
         raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")
     inputs = [*files_read(triplets, before), search_file, *chosen.paths]
-    shared.check_outputs({"--html": html, "--json": json_out}, inputs)
+    output_files.check_outputs({"--html": html, "--json": json_out}, inputs)
     corrections, left_out = read_corrections(triplets, before, languages)
     silence_library()
     with ExitStack() as stack:
@@ -126,9 +126,11 @@ def assess(
             update=_progress(stack),
         )
     if json_out is not None:
-        shared.write_text(json_out, json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        output_files.write_text(json_out, json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
     if html is not None:
-        shared.write_text(html, assessment_page(f"Is automatic post-editing worth it? {Path(triplets).name}", found))
+        output_files.write_text(
+            html, assessment_page(f"Is automatic post-editing worth it? {Path(triplets).name}", found)
+        )
     answer, _, reason = found.recommendation
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
     for warning in found.warnings:

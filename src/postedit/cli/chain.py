@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.errors import DataError, OutputError
 
 _COSTS = "0,0.25,0.5,1,2"
@@ -36,7 +36,7 @@ def chain(
     of several models for one output instead, use `postedit tune`.
     """
     costs = _costs_of(edit_costs)
-    shared.check_standard_input(src, mt, pe)
+    output_files.check_standard_input(src, mt, pe)
     if out.exists():
         raise OutputError(f"{out}: exists already; choose a new folder by --out")
     from postedit.cli.tables import console, print_scores

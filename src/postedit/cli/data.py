@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.errors import DataError, PosteditError
 from postedit.core.wording import counted
 from postedit.data.text_paths import is_far, located
@@ -66,8 +66,8 @@ def stats(
         for name in names
     }
     inputs = [path for some in (files, *others.values()) for one in some for path in one.paths]
-    shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
-    shared.check_picture("--picture", picture)
+    output_files.check_outputs({"--json": json_out, "--picture": picture}, inputs)
+    output_files.check_picture("--picture", picture)
     if resume and not (json_out or picture):
         raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     total = _count(files)
@@ -90,7 +90,7 @@ def stats(
             shared.warn(f"{warning}.")
         if json_out is not None:
             values = {**result.to_dict(top), "warnings": warnings}
-            shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+            output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
         if picture is not None:
             draw(result, picture, ", ".join(triplets))
     print_statistics(result, console(), top)  # last: the reader of a pipe may close it
@@ -129,7 +129,7 @@ def _saved_counts(
     from postedit.data.resumable_file import file_fingerprint, lock_output, unlock_output
     from postedit.jobs.corpus_statistics import BLOCK
 
-    work = shared.beside(out, ".work")
+    work = output_files.beside(out, ".work")
     if work is None:
         yield None
         return
@@ -161,7 +161,9 @@ def clean(
     triplets: TripletsArgument,
     out: Annotated[
         Path,
-        typer.Option(parser=shared.prefix, help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others."),
+        typer.Option(
+            parser=output_files.prefix, help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others."
+        ),
     ],
     recipe: Annotated[
         Path | None,
@@ -186,8 +188,8 @@ def clean(
     files = files_of(triplets)
     if is_far(out):  # the cleaner checks local outputs
         sides = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in files[0].sides}
-        shared.check_outputs(sides, (located(path) for one in files for path in map(str, one.paths)))
-    with shared.written_to(out) as here:
+        output_files.check_outputs(sides, (located(path) for one in files for path in map(str, one.paths)))
+    with output_files.written_to(out) as here:
         cleaner.check_output(files, here, resume=resume)
         total = _count(files)
         executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
@@ -209,7 +211,7 @@ def extract(
     out: Annotated[
         Path,
         typer.Option(
-            parser=shared.prefix,
+            parser=output_files.prefix,
             help="Prefix of the outputs: OUT.src, OUT.mt, OUT.pe, and OUT.ids with the origin of each line.",
         ),
     ],
@@ -240,14 +242,14 @@ def extract(
     files = extraction.files_among(paths)
     sides = extraction.output_sides(with_mt=not parallel)
     outputs = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in sides}
-    shared.check_outputs(outputs | {f"--out {out}.json": out.with_name(f"{out.name}.json")}, [*files, before])
+    output_files.check_outputs(outputs | {f"--out {out}.json": out.with_name(f"{out.name}.json")}, [*files, before])
     take: unit_lines.Take = unit_lines.finished_pair if parallel else unit_lines.with_candidate
     settings: dict[str, str] = {"take": "finished" if parallel else "candidates"}
     if before is not None:
         take = pairs = unit_lines.BeforeAndAfter(before, paths[0])
         settings = {"take": "before", "before": extraction.fingerprint(pairs.files_of(files))}
     executor, err = shared.executor_of(engine, address, workers, workers or 1), console(stderr=True)
-    with shared.written_to(out) as here:
+    with output_files.written_to(out) as here:
         found = extraction.extract(
             files, take, here, err, with_mt=not parallel, settings=settings, languages=languages, resume=resume,
             executor=executor,

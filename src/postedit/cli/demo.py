@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.errors import RecipeError, library
 from postedit.core.files import explain_os_errors
 
@@ -67,7 +67,7 @@ def demo(
     check_files(files)
     with explain_os_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-    shared.check_outputs({name: out / name for name in ("test.out", "report.html")}, [*files.paths, train])
+    output_files.check_outputs({name: out / name for name in ("test.out", "report.html")}, [*files.paths, train])
     screen = console()
     if is_shipped:
         show_help_texts(HELP, screen)
@@ -82,7 +82,7 @@ def demo(
     systems = {NAME: outputs}
     if is_shipped:
         systems[RULES] = list(map(chinese_punctuation, translations))
-    shared.write_text(out / "test.out", "".join(f"{line}\n" for line in outputs))
+    output_files.write_text(out / "test.out", "".join(f"{line}\n" for line in outputs))
     texts = TestSet(post_edits, translations, tokenize="13a" if editor.abilities.tokenises else "none")
     evaluated = evaluate_systems(texts, systems)
     scores = [system.scores for system in evaluated]
@@ -100,7 +100,7 @@ def demo(
     if is_shipped:
         learnt = list(read_triplets(TripletFiles.of(sample / "train")))
         corrections = count_corrections([one.mt for one in learnt], [one.pe for one in learnt])
-    shared.write_text(out / "report.html", _page(editor, triplets, rows, scores, verdicts, corrections))
+    output_files.write_text(out / "report.html", _page(editor, triplets, rows, scores, verdicts, corrections))
     screen.print(f"\nThe same with what the model attended to: {out / 'report.html'}", markup=False, soft_wrap=True)
 
 

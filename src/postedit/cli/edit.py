@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from postedit.adapt.adaptation_config import Learning
+from postedit.cli import output_files, shared
 from postedit.cli import search_options as options
-from postedit.cli import shared
 from postedit.cli.edit_command import EditCommand
 from postedit.cli.edit_files import edit_files, split_inputs
 from postedit.cli.edit_lines import edit_lines
@@ -126,7 +126,7 @@ def edit(
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
     named_files = shared.files_named(glossary, memory)
     if not files or (out is not None and out.is_file()):
-        shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths, *named_files))
+        output_files.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths, *named_files))
     languages = ("", "")
     if files and not named:
         from postedit.jobs.translation_files import common_languages
@@ -152,7 +152,7 @@ def edit(
     if estimate and spec.endpoint is None:
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
     announce = partial(shared.announce_models, named, languages)
-    with nullcontext() if out is None else shared.written_to(out) as here:
+    with nullcontext() if out is None else output_files.written_to(out) as here:
         known = shared.languages_of(named, languages)
         command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate, known)
         if files:

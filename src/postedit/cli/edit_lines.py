@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from postedit.cli import input_lines, shared
+from postedit.cli import input_lines, output_files
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
 from postedit.core.errors import DataError
@@ -71,7 +71,7 @@ def edit_lines(
 
 def _check_options(command: EditCommand, src: Path | None, mt: Path | None, force: Path | None) -> None:
     given = command.options.search
-    shared.check_standard_input(src, mt)
+    output_files.check_standard_input(src, mt)
     if mt and not src:
         raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if given.get("n_best", 1) != 1 and command.form == "text":

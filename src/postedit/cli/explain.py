@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.cli.search_options import (
     HelpSearchOption,
     LearningOptions,
@@ -110,7 +110,7 @@ def explain(
     outputs |= {"--mt-links": mt_links, "--tags": tags, "--json": json_out, "--markdown": markdown}
     options = LearningOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     inputs = (src, mt, pe, gold_links, gold_tags, search_file, *options.paths)
-    shared.check_outputs(outputs, (*inputs, *shared.files_named(glossary, memory)))
+    output_files.check_outputs(outputs, (*inputs, *shared.files_named(glossary, memory)))
     if figures is not None and figures.exists() and not figures.is_dir():
         raise DataError(f"--figures: {figures} is a file; give the name of a folder")
     if device is not None:
@@ -160,21 +160,21 @@ def explain(
         tables.append(found.masking_table(cite, seed, resamples))
 
     if html is not None:
-        shared.write_text(html, found.page(models, tables))
+        output_files.write_text(html, found.page(models, tables))
     if edits is not None:
-        shared.write_text(edits, found.edit_lines())
+        output_files.write_text(edits, found.edit_lines())
     for path, stream in ((src_links, "src"), (mt_links, "mt")):
         if path is not None:
-            shared.write_text(path, found.alignment_lines(stream))
+            output_files.write_text(path, found.alignment_lines(stream))
     if tags is not None:
-        shared.write_text(tags, found.tag_lines())
+        output_files.write_text(tags, found.tag_lines())
     if figures is not None:
         found.draw(drawn, figures, shared.warn)
     if json_out is not None:
         values = {"tables": [table.to_dict() for table in tables]}
-        shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     if markdown is not None:
-        shared.write_text(markdown, to_markdown(tables))
+        output_files.write_text(markdown, to_markdown(tables))
     if kept is not None:
         kept.finish()
     if len(found.sentences) == 1:  # last: the reader of a pipe may leave

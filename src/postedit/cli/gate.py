@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.cli.search_options import CommandOptions, HelpSearchOption, SearchFileOption, SetOption, search_config
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import is_stream
@@ -62,8 +62,8 @@ def gate(
     options = CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     options.check_revertible("gates")
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
-    shared.check_outputs({"--out": out, "--plot": plot}, inputs)
-    shared.check_picture("--plot", plot)
+    output_files.check_outputs({"--out": out, "--plot": plot}, inputs)
+    output_files.check_picture("--plot", plot)
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts

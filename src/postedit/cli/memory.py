@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
 from postedit.core.wording import counted
@@ -72,7 +72,7 @@ def show(
     """Show how many corrections each project has and, with --last, the latest entries."""
     from postedit.cli.tables import console
 
-    shared.check_outputs({"--json": json_out}, ())
+    output_files.check_outputs({"--json": json_out}, ())
     with _opened(where) as opened:
         position, projects, entries = opened.position, opened.projects(), opened.latest(last) if last else []
         corrections, undone = (sum(getattr(one, name) for one in projects) for name in ("corrections", "undone"))
@@ -90,7 +90,7 @@ def show(
             f"last entry {position.last}"
         )
     if json_out is not None:
-        shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     out = console()
     out.print(heading, soft_wrap=True)
     if projects:
@@ -147,7 +147,9 @@ def export(
     where: MemoryArgument,
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", parser=shared.prefix, help="Prefix of the files: OUT.src, OUT.mt and OUT.pe."),
+        typer.Argument(
+            metavar="OUT", parser=output_files.prefix, help="Prefix of the files: OUT.src, OUT.mt and OUT.pe."
+        ),
     ],
     project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
@@ -155,8 +157,8 @@ def export(
     from postedit.jobs import memory_exchange
 
     outputs = {f"OUT {out}.{side}": out.with_name(f"{out.name}.{side}") for side in SIDES}
-    shared.check_outputs(outputs, shared.files_named(None, where))
-    with _opened(where) as opened, shared.written_to(out) as here:
+    output_files.check_outputs(outputs, shared.files_named(None, where))
+    with _opened(where) as opened, output_files.written_to(out) as here:
         count = memory_exchange.export(opened, here, project)
     typer.echo(f"{counted(count, 'correction')}: {', '.join(map(str, outputs.values()))}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.errors import DataError, ModelFolderError, nearest
 from postedit.core.files import atomic_write
 from postedit.jobs.editing import OutputFormat
@@ -50,7 +50,7 @@ def rerank(
         shared.refuse_given(ctx, ("metric", "method", "seed", "tokenize"), "without --tune")
     elif out is None:
         shared.refuse_given(ctx, ("form",), "with --tune but without --out")
-    shared.check_outputs({"--tune": tune, "--out": out}, (lists, weights, pe, *(features or [])))
+    output_files.check_outputs({"--tune": tune, "--out": out}, (lists, weights, pe, *(features or [])))
     import numpy as np
     import tomli_w
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.errors import DataError
 from postedit.data.text_paths import located
 
@@ -75,7 +75,7 @@ def score(
     Further tables show which edits were made, how many were needed, and which differences of systems are significant.
     """
     outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
-    shared.check_outputs(outs, (pe, mt, src, groups, *hypotheses))
+    output_files.check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with their inputs: give --src (or --mt)")
     if stem and not summaries:
@@ -138,16 +138,18 @@ def score(
             "warnings": warnings,
             "tables": [table.to_dict() for table in tables],
         }
-        shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     for path, render in ((csv_out, to_csv), (latex, to_latex), (markdown, to_markdown)):
         if path is not None:
-            shared.write_text(path, render(tables))
+            output_files.write_text(path, render(tables))
     if html is not None:
         from postedit.explain.score_page import score_page
 
         pairs = next((table for table in tables if table.name == "significance of TER"), None)
         verdicts = analyses.verdicts(systems, pairs) if pairs else []
-        shared.write_text(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts))
+        output_files.write_text(
+            html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts)
+        )
 
     if saved is not None:
         saved.discard()
@@ -179,7 +181,7 @@ def _saved(
     from postedit.core.saved_arrays import SavedArrays
     from postedit.evaluate.test_set import PART
 
-    path = shared.beside(out, ".partial")
+    path = output_files.beside(out, ".partial")
     if path is None:
         return None
     digests = [None if path is None else texts[path].sha256 for path in inputs]

@@ -1,7 +1,7 @@
-"""Options shared by several verbs, and helpers that use them to choose models, check outputs, warn and write."""
+"""Options shared by several verbs, and helpers that use them to choose models and to warn."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
-from postedit.core.errors import DataError, OutputError, RecipeError, nearest
-from postedit.core.files import atomic_write, check_writable, prefix_problem
-from postedit.core.output_paths import is_standard_input, is_stream, same_file
+from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.processes import Executor, LocalExecutor
-from postedit.data import far_outputs
-from postedit.data.compression import find_file
-from postedit.data.text_paths import is_far, located
+from postedit.data.text_paths import located
 from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
@@ -25,8 +21,6 @@ from postedit.text.span_patterns import KINDS, Kind
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
     from postedit.llm.endpoint_options import EndpointSpec
-
-_PICTURES: Final = (".png", ".svg", ".pdf")
 
 _PROTECTION: Final = "Protected spans and terms"
 
@@ -299,47 +293,6 @@ def files_named(glossary: str | None, memory: str | None) -> list[Path]:
     return files if memory is None or "://" in memory else [*files, Path(memory)]
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
-    """Check, before long work, that all outputs can be written and that none would overwrite an input.
-
-    Args:
-        outputs: path of each output, by the option that names it; None if the option was not given.
-        inputs: paths of the files to read; None for those not given.
-
-    Raises:
-        OutputError: if an output cannot be written, is the same file as another output, or is an input.
-        DataError: if more than one input is standard input.
-    """
-    given = [path for path in inputs if path is not None]
-    check_standard_input(*given)
-    read = [path if is_far(path) else find_file(path) for path in given]
-    taken: dict[str, Path] = {}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        if any(_same(path, one) for one in read):
-            raise OutputError(f"{option}: {path} is one of the files to read; write to another one")
-        for other, written in taken.items():
-            if _same(path, written):
-                raise OutputError(f"{option}: {path} is already what {other} writes; give each a file of its own")
-        taken[option] = path
-        if not is_far(path):
-            check_writable(path)
-
-
-def check_picture(option: str, path: Path | None) -> None:
-    """Raise an OutputError if the name of a picture, given by an option, does not end like a format."""
-    if path is not None and path.suffix.lower() not in _PICTURES:
-        raise OutputError(f"{option} {path}: the name of a picture must end in {', '.join(_PICTURES)}")
-
-
-def check_standard_input(*paths: Path | None) -> None:
-    """Raise a DataError if more than one path is standard input, which can be read only once."""
-    given = [path for path in paths if path is not None and not is_far(path)]
-    if sum(map(is_standard_input, given)) > 1:
-        raise DataError("- stands for standard input, which only one option can read; give files to the others")
-
-
 def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> None:
     """Refuse options that were given without effect: `parameters` are their names, `why` is, say, "without --tune".
 
@@ -351,26 +304,6 @@ def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> Non
     given = [options[name] for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
     if given:
         raise DataError(f"{', '.join(given)}: no effect {why}")
-
-
-def prefix(name: str) -> Path:
-    """Parse a prefix of output files; it is checked as it was typed, because a `Path` drops a slash at the end."""
-    if problem := prefix_problem(name):
-        raise typer.BadParameter(f"{name!r} {problem}")
-    return located(name)
-
-
-def beside(out: Path | None, ending: str) -> Path | None:
-    """Return the path of unfinished work beside an output or its local copy; None without an output or for a stream."""
-    if out is None or (not is_far(out) and is_stream(out)):
-        return None
-    here = far_outputs.unsent(out).parent if is_far(out) else out
-    return here.with_name(f"{here.name}{ending}")
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Return whether two paths or URLs name the same file."""
-    return str(one) == str(other) if is_far(one) or is_far(other) else same_file(one, other)
 
 
 @contextmanager
@@ -399,18 +332,3 @@ def warn_of_words(pe: Path | str, lines: Sequence[str], tokenize: Tokenize) -> N
     """Warn if the post-edits of the file `pe` are not divided into words as `--tokenize` expects."""
     for warning in unexpected_tokenisation(str(pe), lines, tokenize):
         warn(warning)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, locally or to a URL, either completely or not at all."""
-    with far_outputs.sent(path), atomic_write(far_outputs.unsent(path)) as file:
-        file.write(text)
-
-
-@contextmanager
-def written_to(out: Path) -> Iterator[Path]:
-    """Yield the local path to write to; if `out` is a URL, the files written there are sent to it at the end."""
-    with far_outputs.sent(out) as urls:
-        yield far_outputs.unsent(out)
-    if urls:
-        typer.echo(f"Written: {', '.join(urls)}", err=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.cli import output_files, shared
 from postedit.cli import search_options as options
-from postedit.cli import shared
 from postedit.cli.correction_inputs import read_triplet_corrections
 from postedit.cli.data import files_of
 from postedit.core.errors import DataError
@@ -54,10 +54,10 @@ def simulate(
     from postedit.jobs.simulation import simulate as run
     from postedit.progress import LineProgress
 
-    shared.check_picture("--plot", plot)
+    output_files.check_picture("--plot", plot)
     chosen = options.LearningOptions.read(assignments, search_file)
     (files,) = files_of([stream])
-    shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
+    output_files.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
     corrections, _ = read_triplet_corrections(stream, most=lines)
     texts = [StreamSegment(one.src, one.mt, one.pe) for one in corrections]
     shared.warn_of_words(stream, [one.pe for one in texts], tokenize)
@@ -73,7 +73,7 @@ def simulate(
             progress.update(0)
             found = run(protected, texts, search, tokenize, progress.update)
     if json_out is not None:
-        shared.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
+        output_files.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
     if plot is not None:
         draw(found, window, plot, stream)
     for table in _tables(found, window):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.core.processes import usable_cores
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def synth(
     from postedit.synthesis.kinds import load_synth_recipe
 
     section = load_synth_recipe(find_recipe(recipe, "synth"), overrides or ())
-    with shared.written_to(section.place) as here:
+    with output_files.written_to(section.place) as here:
         for text in _run_phases(section.phases(), resume, workers, engine, address):
             typer.echo(text.replace(str(here), str(section.place)))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from postedit.cli import shared
+from postedit.cli import output_files, shared
 from postedit.cli.search_options import (
     CommandOptions,
     HelpSearchOption,
@@ -93,7 +93,7 @@ def tune(
         _check_phrase_options(given, resume=resume, restarts=restarts)
         if out.exists():
             raise OutputError(f"{out}: exists already; choose a new folder by --out")
-    shared.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
+    output_files.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
     if is_phrase_based:
         outputs = given.search.get("beam", PhraseTuneConfig().outputs)
         if not isinstance(outputs, int) or outputs < 2:
