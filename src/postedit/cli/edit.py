@@ -100,13 +100,13 @@ def edit(
         _speed(metavar="HOST:PORT", envvar="RAY_ADDRESS", hidden=True, help="Address of the Ray cluster."),
     ] = None,
 ) -> None:
-    """Correct machine translations, line by line or in translation files (XLIFF, TMX, PO).
+    r"""Correct machine translations, line by line or in translation files (XLIFF, TMX, PO).
 
     postedit edit MODEL --src FILE --mt FILE --out FILE
 
     postedit edit MODEL project.xliff --out corrected.xliff
 
-    --engine ray edits in a Ray cluster (pip install 'postedit[ray]'): the one at --address HOST:PORT or, without an
+    --engine ray edits in a Ray cluster (pip install 'postedit\[ray]'): the one at --address HOST:PORT or, without an
     address, one that is started on this machine.
 
     Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output

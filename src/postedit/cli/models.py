@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from postedit.recipe import Recipe
 
 
-models = typer.Typer(help="List models for language pairs and fetch them; list architectures and recipes.")
+models = typer.Typer()
 
 
 @models.callback(invoke_without_command=True)
@@ -21,7 +21,7 @@ def architectures(
         Path | None, typer.Option(help="Folder of recipes to list; default: the recipes that come with postedit.")
     ] = None,
 ) -> None:
-    """List models for language pairs and fetch them.
+    """List models for language pairs and fetch them; list architectures and recipes.
 
     Without a command, list the architectures with their inputs and papers, and the number of parameters of each recipe.
     """

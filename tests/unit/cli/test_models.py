@@ -25,6 +25,11 @@ def test_every_architecture_is_listed(run: Any, tmp_path: Path) -> None:
         assert architecture.summary in line
 
 
+def test_help_says_what_the_command_alone_lists(run: Any) -> None:
+    shown = run("models", "--help").stdout
+    assert "Without a command, list the architectures" in " ".join(shown.split())
+
+
 def test_the_parameters_are_those_of_the_real_model(tmp_path: Path) -> None:
     checked = load_recipe(recipe(tmp_path), check_data=False)
     one = VocabularyInfo(300, "same")
