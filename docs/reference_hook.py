@@ -11,7 +11,8 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from copy import copy
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -76,17 +77,27 @@ def _table(kind: type[BaseModel]) -> str:
 def _rows(kind: type[BaseModel], prefix: str) -> Iterator[str]:
     documented = _documented_arguments(kind)
     for name, field in kind.model_fields.items():
-        inner = _config_of(field.annotation)
-        told = field.description is not None  # of a section described elsewhere
-        if inner is not None and not _is_union(field.annotation) and not _has_short_form(inner) and not told:
+        inner, meaning = _config_of(field.annotation), field.description or documented.get(name, "")
+        if meaning.endswith("read from the checkpoint") or (prefix and name in _of_short_form(kind)):
+            continue  # nobody sets it
+        has_rows = inner is not None and not meaning.startswith("as `[")  # of a section described elsewhere
+        if inner is None or _has_short_form(inner) or not has_rows or _may_lack(field.annotation):
+            yield f"| `{prefix}{name}` | {_type_name(field.annotation)} | {_default(field)} | {_cell(meaning)} |"
+        elif field.description is not None:
+            yield f"| `{prefix}{name}` | table | | {_cell(meaning)} |"
+        if has_rows and inner is not None and (not _has_short_form(inner) or _of_short_form(inner)):
             yield from _rows(inner, f"{prefix}{name}.")
-            continue
-        meaning = field.description or documented.get(name, "")
-        yield f"| `{prefix}{name}` | {_type_name(field.annotation)} | {_default(field)} | {_cell(meaning)} |"
-        if (
-            inner is not None and _is_union(field.annotation) and field.default is None
-        ):  # a section that may be left out
-            yield from _rows(inner, f"{prefix}{name}.")
+
+
+def _may_lack(annotation: Any) -> bool:
+    """Whether a section may be left out, or be given several times."""
+    return _is_union(annotation) or get_origin(annotation) in (list, tuple)
+
+
+def _of_short_form(kind: type[BaseModel]) -> Collection[str]:
+    """Return the options that a section inherits from one with a short form, which gives them."""
+    base = kind.__base__
+    return base.model_fields if base is not None and issubclass(base, BaseModel) and _has_short_form(base) else ()
 
 
 def _has_short_form(kind: type[BaseModel]) -> bool:
@@ -112,7 +123,9 @@ def _documented_arguments(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def _config_of(annotation: Any) -> type[BaseModel] | None:
-    if _is_union(annotation) or get_origin(annotation) is tuple:
+    if get_origin(annotation) is Annotated:
+        return _config_of(get_args(annotation)[0])
+    if _is_union(annotation) or get_origin(annotation) in (list, tuple):
         kinds = [kind for kind in map(_config_of, get_args(annotation)) if kind]
         return kinds[0] if len(kinds) == 1 else None
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
@@ -174,10 +187,10 @@ def _command_line() -> str:
 def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the commands of a group with their names, those of groups inside of it (`data stats`) too."""
     for name, command in sorted(group.commands.items()):
+        if not hasattr(command, "commands") or command.invoke_without_command:
+            yield f"{prefix}{name}", command
         if hasattr(command, "commands"):
             yield from _commands(command, f"{prefix}{name} ")
-        else:
-            yield f"{prefix}{name}", command
 
 
 def _plain_usage(piece: str) -> str:
@@ -187,7 +200,9 @@ def _plain_usage(piece: str) -> str:
 
 def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
     for parameter in command.params:
-        record = parameter.get_help_record(context)
+        shown = copy(parameter)
+        shown.hidden = False  # `--help` leaves out what few people need
+        record = shown.get_help_record(context)
         if record:
             yield record[0], record[1]
 
@@ -207,9 +222,34 @@ def _python(path: str) -> str:
 
 
 def _entry(title: str, name: str, thing: Any) -> str:
-    signature = str(inspect.signature(thing)).replace("'", "")
     fields = _commented_fields(thing) if dataclasses.is_dataclass(thing) else ""
-    return f"{title}\n\n```text\n{name}{signature}\n```\n\n{_sections(inspect.getdoc(thing) or '')}{fields}"
+    return f"{title}\n\n```text\n{name}{_signature(thing)}\n```\n\n{_sections(inspect.getdoc(thing) or '')}{fields}"
+
+
+class _Plain:
+    """A part of a signature that is shown as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _signature(thing: Any) -> str:
+    """Return the signature of a class or function, with types without their modules."""
+    found, kept = inspect.signature(thing), []
+    for one in found.parameters.values():
+        default = _Plain("...") if inspect.isfunction(one.default) else one.default  # not the address of a function
+        kept.append(one.replace(annotation=_plain(one.annotation), default=default))
+    return str(found.replace(parameters=kept, return_annotation=_plain(found.return_annotation)))
+
+
+def _plain(annotation: Any) -> Any:
+    if annotation is inspect.Signature.empty:
+        return annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _Plain(re.sub(r"ForwardRef\('([^']*)'\)", r"\1", re.sub(r"\b(?:\w+\.)+(?=[A-Za-z_])", "", text)))
 
 
 def _commented_fields(thing: Any) -> str:

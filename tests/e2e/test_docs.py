@@ -12,9 +12,13 @@ from typing import Any
 
 import doc_blocks
 import pytest
+import typer
 from stub_server import Stub
 
+from postedit.cli.main import app
+from postedit.llm.endpoint_options import LlmConfig
 from postedit.models import ARCHITECTURES
+from postedit.serve.settings import AuthConfig, LimitsConfig, LogConfig, ServedModel
 from postedit.synthesis.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,14 +144,38 @@ def test_reference_lists_every_recipe_option() -> None:
     assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "search", "draft", "[stage]"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
     assert all(f'kind = "{name}"' in page for name in KINDS)
+    nested = ("hints.examples", "train.weight", "risk.weight", "translator.kind", "corpus.share", "lora_rank")
+    assert all(f"| `{name}` |" in page for name in nested)
+    assert "| `network` |" not in page, "it is read from a checkpoint"
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
     assert not empty, f"these options say nothing of themselves: {empty}"
+
+
+def test_reference_lists_every_setting_of_the_service() -> None:
+    page = load_hook().on_page_markdown("<!-- reference: settings -->")
+    sections = {"auth.": AuthConfig, "limits.": LimitsConfig, "log.": LogConfig, "llm.": LlmConfig, "": ServedModel}
+    missing = [
+        f"{at}{name}" for at, kind in sections.items() for name in kind.model_fields if f"`{at}{name}`" not in page
+    ]
+    assert not missing
+    assert all(f"`learning.{name}`" in page for name in ("phrases.tokenizer", "online.watched", "nearest.least"))
+
+
+def test_reference_shows_signatures_as_python_reads_them() -> None:
+    names = ("adapt.load_learning", "jobs.assessment.assess")
+    page = load_hook().on_page_markdown(" ".join(f"<!-- reference: python postedit.{name} -->" for name in names))
+    assert "project: str = '', author: str = ''" in page
+    assert "memory: CorrectionMemory, learn: Literal['auto'," in page
+    assert " at 0x" not in page
 
 
 def test_reference_lists_every_command_and_cleaning_option() -> None:
     hook = load_hook()
     page = hook.on_page_markdown("<!-- reference: cli -->")
-    assert all(f"## postedit {name}\n" in page for name in ("train", "data stats", "data clean"))
+    assert all(f"## postedit {name}\n" in page for name in ("train", "data stats", "data clean", "models"))
+    assert all(f"<code>--{name}" in page for name in ("n-best", "passes", "force", "estimate", "learn", "help-search"))
+    hidden = [one for one in typer.main.get_command(app).commands["edit"].params if getattr(one, "hidden", False)]
+    assert hidden, "the page shows them, and leaves the command as it is"
     options = hook.on_page_markdown("<!-- reference: clean -->")
     assert all(f"`{name}`" in options for name in ("length.max", "language.margin", "near_duplicates.on", "truecase"))
     assert not re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", options, re.MULTILINE)
