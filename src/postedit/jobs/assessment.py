@@ -75,7 +75,7 @@ def assess(
 ) -> Assessment:
     """Return an assessment of triplets.
 
-    Triplets with the src and mt of an earlier one are left out; of more than `MOST` others, `MOST` are assessed.
+    Triplets with the src and mt of an earlier one are left out; of more than 2,000 others, 2,000 are assessed.
 
     Args:
         src: the sources, in the order of their documents.
@@ -92,7 +92,7 @@ def assess(
             of the editor being tried.
 
     Raises:
-        DataError: if the numbers of texts differ, a text is blank, fewer than `FEWEST` triplets are different, an
+        DataError: if the numbers of texts differ, a text is blank, fewer than 100 triplets are different, an
             editor cannot be used, or a number is out of range.
         ModelFolderError: if a model is damaged.
     """

@@ -121,7 +121,7 @@ def train(
         DataError: if the data cannot be used, or has changed since the run to resume was started; or if `recipe` is not
             a recipe, or `folder` not a path.
         OutputError: if the folder holds another run or cannot be written, or the disk is full.
-        TrainingError: if the loss is not a number, or another process of the run ends.
+        TrainingError: if the loss is not a number, training diverges, or another process of the run ends.
         KeyboardInterrupt: after Ctrl-C, once a checkpoint has been written.
     """
     check_kind("recipe", recipe, Recipe, 'a Recipe, such as load_recipe("recipe.toml")')

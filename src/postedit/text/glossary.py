@@ -137,7 +137,7 @@ class Glossary:
         """Check that few source terms have the same words: all of them are found wherever one is.
 
         Raises:
-            DataError: if more than `_MOST_ALIKE` have; services call this, as such a glossary can fill their memory.
+            DataError: if more than 100 have; services call this, as such a glossary can fill their memory.
         """
         if self._sources.most_alike > _MOST_ALIKE:
             raise DataError(
