@@ -254,8 +254,10 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         404: "Not found.",
         413: "Too large.",
         415: "The body is not declared as JSON, or is compressed.",
+        421: "The service has no such host name; see `hosts` in its settings.",
         422: "The request is not valid; the message says why.",
         429: "The service is overloaded, or a limit is reached; Retry-After says when to try again.",
+        500: "A defect of the service, which its log describes under the request id.",
         502: "The server of a language model refuses what the service asks, until the administrator changes that.",
         503: "The database or the server of a language model cannot be reached, or the budget of the language model "
         "is used up (Retry-After says when to try again); or the service is about to stop.",
@@ -264,3 +266,8 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     }.items()
 }
 """Error responses that any route may give, by status code."""
+
+
+def conflict(text: str) -> dict[int | str, dict[str, Any]]:
+    """Return the description of status 409, for a route that gives it."""
+    return {409: {"model": ErrorResponse, "description": text}}

@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_answers import answering
-from postedit.serve.api_models import ERRORS
+from postedit.serve.api_models import ERRORS, conflict
 from postedit.serve.api_types import Body, Id, ListOf, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1", tags=["files"], responses=ERRORS)
 
 _LONGEST: Final = 100_000  # characters of a target
 _MOST_PROPOSALS: Final = 200  # of one request
+_UNREAD: Final = conflict("The file is still being read.")
 
 FilterQuery = Annotated[Filter | None, Query(alias="filter", description="which segments; all if not given")]
 FieldQuery = Annotated[
@@ -148,7 +149,7 @@ async def delete_file(file: Id, access: AccessDep) -> None:
     await access.at_length(delete)
 
 
-@router.get("/files/{file}/download", response_class=StreamingResponse)
+@router.get("/files/{file}/download", response_class=StreamingResponse, responses=_UNREAD)
 async def download_file(
     file: Id, access: AccessDep, all: Annotated[bool, Query(description="with unconfirmed proposals")] = False
 ) -> StreamingResponse:
@@ -240,7 +241,7 @@ def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: A
     return {"segment": found.segment, "filled": found.filled, "correction": found.correction}
 
 
-@router.post("/files/{file}/proposals", **answering(api.ProposalsOut))
+@router.post("/files/{file}/proposals", response_model=None, responses={200: {"model": api.ProposalsOut}, **_UNREAD})
 async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep) -> dict[str, Any]:
     """Return proposals for segments that take all corrections so far into account.
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep, may_still
 from postedit.serve.api_answers import answering
-from postedit.serve.api_models import ERRORS
+from postedit.serve.api_models import ERRORS, conflict
 from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
@@ -63,9 +63,13 @@ def job_events(job: Id, request: Request, access: AccessDep) -> StreamingRespons
     return event_response(_progress(access, job, partial(may_still, "read", request, project)))
 
 
-@router.get("/jobs/{job}/result", response_class=StreamingResponse)
+@router.get(
+    "/jobs/{job}/result",
+    response_class=StreamingResponse,
+    responses=conflict("The job has no result, or none yet; the message says which."),
+)
 async def job_result(job: Id, access: AccessDep) -> StreamingResponse:
-    """Return the file that a job has post-edited; 409 if the job has no result (yet)."""
+    """Return the file that a job has post-edited."""
     written = await access.at_length(lambda: _result(access, job))
     return download(*written, "application/octet-stream")
 

@@ -154,7 +154,7 @@ class LimitsConfig(Config):
     segments: int = Field(256, ge=1, description="maximum number of segments in a request")
     characters: int = Field(5000, ge=1, description="maximum number of characters in a text")
     requests_per_second: float = Field(0.0, ge=0, description="requests per second from one address; 0: no limit")
-    burst: int = Field(50, ge=1, description="requests that may come at once from one address before that limit applies")
+    burst: int = Field(50, ge=1, description="requests that one address may send at once before that limit applies")
 
 
 class LogConfig(Config):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sqlalchemy as sql
 from fastapi import Request
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, decide, upload, xliff
@@ -14,6 +15,7 @@ from serve_tools import PAIRS, decide, upload, xliff
 from postedit.serve.accounts import LOCAL, Access
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import Numbers, propose
+from postedit.serve.schema import files, jobs
 
 
 def _tmx(*variants: dict[str, str]) -> bytes:
@@ -51,6 +53,23 @@ def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
     rest = client.get(f"/v1/files/{file}/segments", params={"after": 4}).json()
     assert [one["number"] for one in rest["segments"]] == [5]
     assert rest["next"] is None
+
+
+def test_a_file_being_read_and_a_job_without_result_are_conflicts(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    job = client.get("/v1/projects/default/jobs").json()["jobs"][0]["id"]
+    store = client.app.state.service.store  # type: ignore[attr-defined]
+    with store.database.change("default", "anna") as change:
+        change.execute(sql.update(files).values(state="importing"))
+        change.execute(sql.update(jobs).where(jobs.c.id == job).values(state="cancelled"))
+    download = client.get(f"/v1/files/{file}/download")
+    proposals = client.post(f"/v1/files/{file}/proposals", json={"numbers": [1]})
+    result = client.get(f"/v1/jobs/{job}/result")
+    assert [one.status_code for one in (download, proposals, result)] == [409, 409, 409]
+    described = client.app.openapi()["paths"]  # type: ignore[attr-defined]
+    for path, method in (("files/{file}/download", "get"), ("files/{file}/proposals", "post")):
+        assert "still being read" in described[f"/v1/{path}"][method]["responses"]["409"]["description"]
+    assert "no result" in described["/v1/jobs/{job}/result"]["get"]["responses"]["409"]["description"]
 
 
 @pytest.mark.parametrize("path", ["/v1/projects/default/files", "/v1/jobs"])
