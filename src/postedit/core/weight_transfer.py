@@ -123,16 +123,18 @@ def _take(
     name: str, tensor: Tensor, source: Tensor, tokens: Sequence[str], other_tokens: Sequence[str]
 ) -> TensorTransfer:
     shape = tuple(tensor.shape)
-    rows = (len(tokens), len(other_tokens)) if _ROW_PER_TOKEN.search(name) else (-1, -1)
-    if tensor.dim() and source.dim() and rows == (shape[0], source.shape[0]) and shape[1:] == source.shape[1:]:
-        if list(tokens) != list(other_tokens):
+    has_rows = _ROW_PER_TOKEN.search(name) and tensor.dim() and source.dim() and shape[1:] == tuple(source.shape[1:])
+    if has_rows and list(tokens) != list(other_tokens):
+        extra = shape[0] - len(tokens)  # rows after those of the tokens, such as that of KEEP
+        if extra >= 0 and extra == source.shape[0] - len(other_tokens):
             ids = {token: i for i, token in enumerate(other_tokens)}
             both = [(i, ids[token]) for i, token in enumerate(tokens) if token in ids]
-            ours, theirs = torch.tensor(both, dtype=torch.long).reshape(-1, 2).unbind(1)
+            last = [(len(tokens) + i, len(other_tokens) + i) for i in range(extra)]
+            ours, theirs = torch.tensor([*both, *last], dtype=torch.long).reshape(-1, 2).unbind(1)
             tensor[ours.to(tensor.device)] = source[theirs].to(tensor)
             detail = f"{len(both):,} of {len(tokens):,} tokens are in both vocabularies"
             return TensorTransfer(name, shape, "tokens", detail)
-    elif shape != tuple(source.shape):
+    if shape != tuple(source.shape):
         return TensorTransfer(name, shape, "nothing", f"it is {shape_text(source.shape)} in the other model")
     tensor.copy_(source)
     return TensorTransfer(name, shape, "all")

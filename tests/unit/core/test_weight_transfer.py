@@ -11,6 +11,8 @@ from torch import nn
 from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.weight_transfer import check_sizes, take_weights
+from postedit.data.triplets import Triplet
+from postedit.text.processor import TextProcessor
 
 
 def test_all_tensors_of_a_model_of_the_same_sizes_are_taken() -> None:
@@ -64,6 +66,28 @@ def test_rows_of_tokens_in_both_vocabularies_are_taken() -> None:
     shared = sum(token in ids for token in text.tokens["pe"])
     assert 260 < shared < len(text.tokens["pe"])
     assert f"{shared:,} of {len(text.tokens['pe']):,} tokens are in both vocabularies" in str(transfer)
+
+
+def test_operations_keep_their_rows_when_the_vocabulary_changes() -> None:
+    """KEEP comes after the tokens, so its tables have one row more than the vocabulary."""
+    text = tiny_models.processor()
+    other_text = TextProcessor.fit(text.config, lambda: [Triplet("a cat sat", "eine Katze", "die Katze saß da")] * 4)
+    tokens, other_tokens = text.tokens["pe"], other_text.tokens["pe"]
+    assert len(tokens) == len(other_tokens)
+    assert tokens != other_tokens
+    ours, theirs = (tiny_models.folder("edit-operations", text=one).model for one in (text, other_text))
+    for parameter in theirs.parameters():
+        parameter.data.normal_()
+    names = ["embed_operations.weight", "head.weight", "head.bias"]
+    before = {name: ours.get_parameter(name).detach().clone() for name in names}
+    transfer = take_weights(ours, text.tokens, theirs, other_text.tokens)
+    assert {*names} <= {tensor.name for tensor in transfer.of("tokens")}
+    for name in names:
+        after, source = ours.get_parameter(name), theirs.get_parameter(name)
+        for row, token in enumerate(tokens):
+            expected = source[other_tokens.index(token)] if token in other_tokens else before[name][row]
+            assert torch.equal(after[row], expected)
+        assert torch.equal(after[-1], source[-1])
 
 
 def test_a_transfer_without_any_matrix_is_an_error() -> None:
