@@ -33,7 +33,7 @@ from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.editing.soundness import checked, without_damaged
 from postedit.folder import content_fingerprint
-from postedit.nn.inference import Precision, check_precision, prepare_for_inference
+from postedit.nn.inference import Precision, check_precision, evaluation_mode, prepare_for_inference
 from postedit.releases.catalogue import default_model, pair_of
 from postedit.saved_editor import SavedEditor
 from postedit.search import Hypothesis, Sampling
@@ -266,7 +266,8 @@ class PostEditor(SavedEditor):
     ) -> list[PostEdit]:
         """Return the results of all segments in order; `find` is called with those that are not skipped."""
         asked = [segment for segment in segments if segment.skipped is None]
-        with torch.autocast(self.device.type, enabled=False):  # `dtype` of `load` decides, not the caller's autocast
+        # The caller may be in the middle of training, and `dtype` of `load` decides, not the caller's autocast.
+        with evaluation_mode(self.model), torch.autocast(self.device.type, enabled=False):
             found = find(asked)
             evidence: Sequence[Evidence | None] = [None] * len(asked)
             if detail is not None:

@@ -3,7 +3,8 @@
 The result of a row does not depend on other rows of the batch. For 8-bit weights, see `nn.int8`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import torch
@@ -39,6 +40,19 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     elif device.type == "cpu" and _has_layouts(precision):
         _replace_linear(model, PackedLinear, PackedLinear.min_weights)
     return model.requires_grad_(False)
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Switch off the dropout of a model that is being trained within the block; each part gets its own mode back."""
+    training = [part for part in model.modules() if part.training]
+    for part in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
 
 
 def check_precision(precision: str, device: torch.device) -> None:

@@ -52,6 +52,18 @@ def test_blank_segments_stay_as_they_are(editor: PostEditor) -> None:
     assert [result.text for i, result in enumerate(results) if i != 3] == [text for i, text in enumerate(mt) if i != 3]
 
 
+def test_a_model_in_training_edits_and_scores_without_dropout() -> None:
+    folder = tiny_models.nonsense("transference")
+    editor = PostEditor(folder.model, folder.processor, folder.search)
+    src, mt = ["the house", "it goes"], ["das Haus", "es geht"]
+    expected = editor.edit(src, mt, beam=2), editor.score(src, mt, mt)
+    folder.model.train()
+    still = folder.model.get_submodule("encoder_mt").eval()
+    assert (editor.edit(src, mt, beam=2), editor.score(src, mt, mt)) == expected
+    assert folder.model.training
+    assert not still.training
+
+
 UNUSUAL = [
     "Ha\u0308us cafe\u0301 \u212b",
     "\u00a0das\u202fHaus\u2009",
