@@ -29,7 +29,7 @@ from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.files import atomic_folder, explain_os_errors, load_json, reason_of, sha256_of
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Seq2Seq, Vocabularies
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
 from postedit.core.tensor_files import (
@@ -431,7 +431,16 @@ def target_vocabulary(path: Path) -> str:
     Raises:
         ModelFolderError: if the model is missing, or its text processing is damaged.
     """
-    return TextProcessor.load(_parts(path)[0] / _TEXT).vocabulary("pe").fingerprint
+    return vocabularies_of(path).target.fingerprint
+
+
+def vocabularies_of(path: Path) -> Vocabularies:
+    """Return the vocabularies of a neural model.
+
+    Raises:
+        ModelFolderError: if the model is missing, or its text processing is damaged.
+    """
+    return TextProcessor.load(_parts(path)[0] / _TEXT).vocabularies
 
 
 def read_json(path: Path) -> dict[str, Any]:

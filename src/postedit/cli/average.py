@@ -36,7 +36,7 @@ def average(
 
     from postedit.core.files import check_writable
     from postedit.core.tensor_files import save_tensors
-    from postedit.folder import ModelFolder, architecture_of, read_notice
+    from postedit.folder import ModelFolder, architecture_of, read_notice, vocabularies_of
     from postedit.phrase.phrase_options import NAME as PHRASE_BASED
     from postedit.train.averaging import average_weights
 
@@ -47,6 +47,14 @@ def average(
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")
+    for path in weights:
+        # A file of weights that was moved away from its run says nothing about its vocabularies.
+        is_known = path.is_dir() or (path.resolve().parent.parent / "model").is_dir()
+        if is_known and vocabularies_of(path) != folder.processor.vocabularies:
+            raise ModelFolderError(
+                f"{path}: has other vocabularies than {template}, so that its weights stand for other tokens; average "
+                "models of one run, or give both to `postedit edit` as an ensemble"
+            )
     check_writable(out)
     with TemporaryDirectory() as temporary:  # load_model resolves names that share a tensor
         mean = Path(temporary) / "mean.safetensors"

@@ -10,14 +10,17 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_tensors
+from postedit.data.triplets import Triplet
 from postedit.folder import ModelFolder
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+from postedit.text.processor import TextProcessor
 
 
-def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:
-    folder = replace(tiny_models.folder(share_embeddings="all", dim=dim), provenance={"dev": {"ter": 1.0}})
+def save(path: Path, seed: int, dim: int = 8, text: TextProcessor | None = None) -> ModelFolder:
+    made = tiny_models.folder(text=text, share_embeddings="all", dim=dim)
+    folder = replace(made, provenance={"dev": {"ter": 1.0}})
     generator = torch.Generator().manual_seed(seed)
     for parameter in folder.model.parameters():
         parameter.data.normal_(generator=generator)
@@ -62,6 +65,24 @@ def test_files_of_weights_of_a_run(run: Any, tmp_path: Path, two: tuple[ModelFol
     assert run("average", *files, "--like", tmp_path / "one", "--out", out).exit_code == 0
     torch.testing.assert_close(dict(ModelFolder.load(out).model.state_dict()), mean(two))
     assert len(load_file(out / "model.safetensors")) < len(mean(two))  # a shared table is written once
+
+
+def test_models_with_other_tokens_are_not_averaged(
+    run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
+) -> None:
+    own = two[0].processor
+    text = TextProcessor.fit(own.config, lambda: [Triplet("a cat sat", "eine Katze", "die Katze saß da")] * 4)
+    assert text.vocabularies.target.size == own.vocabularies.target.size  # so that all weights have the same shapes
+    other = save(tmp_path / "run" / "model", 3, text=text)
+    step = tmp_path / "run" / "best" / "step-1.safetensors"
+    step.parent.mkdir()
+    save_tensors(step, model_tensors(other.model))
+    for path in (tmp_path / "run" / "model", step):
+        result = run("average", tmp_path / "one", path, "--out", tmp_path / "mean")
+        assert result.exit_code == 1
+        assert f"{path}: has other vocabularies than {tmp_path / 'one'}" in result.stderr
+        assert not (tmp_path / "mean").exists()
+    assert run("average", step, "--like", tmp_path / "run" / "model", "--out", tmp_path / "same").exit_code == 0
 
 
 def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) -> None:
