@@ -36,7 +36,7 @@ def processor(**text: object) -> TextProcessor:
 def folder(name: str = "transference", text: TextProcessor | None = None, **options: object) -> ModelFolder:
     text = text or processor()
     architecture = ARCHITECTURES[name]
-    config = load_config(architecture.config_class, {**SIZES[name], **options}, name)
+    config = load_config(architecture.config_class, {**SIZES.get(name, {}), **options}, name)
     with torch.random.fork_rng():
         torch.manual_seed(3)
         model = architecture.build(config, text.vocabularies).eval()

@@ -141,7 +141,14 @@ def _take(
 
 
 def _side(names: Sequence[str], model: Seq2Seq) -> str:
-    """Return the text whose tokens the rows of a tensor stand for: named in `names`, or else the first input or pe."""
+    """Return the text whose tokens the rows of a tensor stand for: named in `names`, or else the first input or pe.
+
+    For a model within the model, such as one for the other direction, it is the text with the same vocabulary.
+    """
+    for part_name, part in model.named_modules():
+        if part_name and isinstance(part, Seq2Seq) and names[0].startswith(f"{part_name}."):
+            own = _vocabulary(part, _side([name.removeprefix(f"{part_name}.") for name in names], part))
+            return next((side for side in ("pe", *model.spec.inputs) if _vocabulary(model, side) == own), "pe")
     words = [word for name in names for word in re.split(r"[._]", name)]
     named = [side for side in ("pe", "mt", "src") if side in words]
     if named:

@@ -12,6 +12,7 @@ from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.weight_transfer import check_sizes, take_weights
 from postedit.data.triplets import Triplet
+from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
 
 
@@ -88,6 +89,23 @@ def test_operations_keep_their_rows_when_the_vocabulary_changes() -> None:
             expected = source[other_tokens.index(token)] if token in other_tokens else before[name][row]
             assert torch.equal(after[row], expected)
         assert torch.equal(after[-1], source[-1])
+
+
+def test_a_model_of_the_other_direction_keeps_the_rows_of_its_own_tokens() -> None:
+    """In `reverse`, which writes mt, what is named after pe has the vocabulary of mt."""
+    vocabulary = VocabularyConfig(size=280, sharing="separate")
+    text = tiny_models.processor(vocabulary=vocabulary)
+    other_text = TextProcessor.fit(text.config, lambda: [Triplet("a cat sat", "eine Katze", "die Katze saß da")] * 4)
+    sizes = {"embedding": 4, "hidden": 4, "attention": 4}
+    ours, theirs = (tiny_models.folder("symmetric-attention", one, **sizes).model for one in (text, other_text))
+    for parameter in theirs.parameters():
+        parameter.data.normal_()
+    take_weights(ours, text.tokens, theirs, other_text.tokens)
+    for name, side in (("reverse.embed_pe", "mt"), ("reverse.head", "mt"), ("reverse.embed_inputs.mt", "pe")):
+        after, source = (model.get_parameter(f"{name}.weight") for model in (ours, theirs))
+        theirs_of = {token: row for row, token in enumerate(other_text.tokens[side])}
+        both = [(row, theirs_of[token]) for row, token in enumerate(text.tokens[side]) if token in theirs_of]
+        assert all(torch.equal(after[row], source[place]) for row, place in both), name
 
 
 def test_a_transfer_without_any_matrix_is_an_error() -> None:
