@@ -189,7 +189,7 @@ class ModelFolder:
         try:
             architecture = ARCHITECTURES[str(values["architecture"])]
         except RecipeError as error:
-            raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
+            raise ModelFolderError(f"{path / _CONFIG}: {error}; if another package adds it, install that") from None
         config, problems = check_config(architecture.config_class, values["model"], "model.")
         search, more = check_config(SearchConfig, values["search"], "search.")
         if config is None or search is None:

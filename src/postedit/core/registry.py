@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Any, Final
 
@@ -81,27 +83,72 @@ class _FillersLeftOut(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+ENTRY_POINTS: Final = "postedit.architectures"
+"""The group of entry points by which an installed package declares architectures, each a subclass of `Seq2Seq`."""
+
+
 class Registry(Mapping[str, Architecture]):
-    """Architectures by name, in the order given; an unknown name raises a RecipeError with the nearest known one."""
+    """Architectures by name, in the order given, then those that other installed packages declare.
+
+    An unknown name raises a RecipeError with the nearest known one. Packages are looked through only if a name is not
+    among those given, or all names are asked for; one is imported only when an architecture of it is.
+    """
 
     def __init__(self, architectures: Iterable[Architecture]) -> None:
         self._by_name: dict[str, Architecture] = {}
+        self._imported: dict[str, Architecture] = {}
         for architecture in architectures:
             if architecture.name in self._by_name:
                 raise ValueError(f"two architectures are called {architecture.name}")
             self._by_name[architecture.name] = architecture
 
     def __getitem__(self, name: str) -> Architecture:
-        if name not in self._by_name:
-            known = ", ".join(self._by_name)
-            raise RecipeError(f'no architecture is called "{name}"{nearest(name, self._by_name)} (known: {known})')
-        return self._by_name[name]
+        if name in self._by_name:
+            return self._by_name[name]
+        if name not in self._declared:
+            raise RecipeError(f'no architecture is called "{name}"{nearest(name, self)} (known: {", ".join(self)})')
+        if name not in self._imported:
+            self._imported[name] = _import(self._declared[name])
+        return self._imported[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._by_name or name in self._declared
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return iter((*self._by_name, *self._declared))
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._by_name) + len(self._declared)
+
+    @cached_property
+    def _declared(self) -> dict[str, EntryPoint]:
+        declared: dict[str, EntryPoint] = {}
+        for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
+            if point.name in self._by_name or point.name in declared:
+                raise RecipeError(
+                    f"{_package_of(point)} calls an architecture {point.name}, as another package does: rename or "
+                    "uninstall one of them"
+                )
+            declared[point.name] = point
+        return declared
+
+
+def _import(point: EntryPoint) -> Architecture:
+    """Return an architecture of another package; errors of its modules other than failed imports are passed on."""
+    where = f"{point.name}, an architecture of {_package_of(point)}"
+    try:
+        model = point.load()
+    except (ImportError, AttributeError) as error:
+        raise RecipeError(f"{where}: {point.value} cannot be imported: {error}") from error
+    if not (isinstance(model, type) and issubclass(model, Seq2Seq)):
+        raise RecipeError(
+            f"{where}: {point.value} must be a subclass of postedit.core.model.Seq2Seq, not {model!r:.80}"
+        )
+    if missing := [name for name in ("config_class", "inputs") if not hasattr(model, name)]:
+        raise RecipeError(f"{where}: {point.value} lacks the class attribute {' and '.join(missing)}")
+    summary, *_ = (model.__doc__ or "").strip().splitlines() or [""]
+    return Architecture(point.name, model, f"of {_package_of(point)}", summary.rstrip("."))
+
+
+def _package_of(point: EntryPoint) -> str:
+    return "the package " + (point.dist.name if point.dist is not None else point.value)

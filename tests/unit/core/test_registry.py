@@ -1,14 +1,17 @@
 """Architectures by name, and the error that helps to find the name."""
 
 from dataclasses import replace
+from pathlib import Path
 from threading import Event, Thread, current_thread
 
 import pytest
+import tiny_models
 import torch
 
-from postedit.core.errors import RecipeError, nearest
+from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.registry import Architecture, Registry
+from postedit.core.registry import ENTRY_POINTS, Architecture, Registry
+from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.models.conditional_gru import MCGRU, ConditionalGRUConfig
 
@@ -45,6 +48,80 @@ def test_an_unknown_name_gets_the_nearest_and_all_known() -> None:
 def test_get_with_a_default_raises_like_an_index() -> None:
     with pytest.raises(RecipeError):
         ARCHITECTURES.get("nothing like it")
+
+
+def install(path: Path, package: str, *declared: str, code: str = "") -> None:
+    """Install a package by its metadata alone, as pip does; entry points are read from folders of the path."""
+    metadata = path / f"{package}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{ENTRY_POINTS}]", *declared]))
+    (path / f"{package}.py").write_text(code)
+
+
+OWN = """
+from postedit.models.conditional_gru import MCGRU
+from postedit.core.model import Seq2Seq
+
+
+class Mine(MCGRU):
+    "My M-CGRU."
+
+
+class Bare(Seq2Seq):
+    pass
+"""
+
+
+def test_an_installed_package_adds_architectures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "their_models", "mine = their_models:Mine", "bare = their_models:Bare", code=OWN)
+    registry = Registry([ONE])
+    assert list(registry) == ["m-cgru", "bare", "mine"]
+    assert len(registry) == 3
+    assert "mine" in registry
+    mine = registry["mine"]
+    assert (mine.name, mine.paper, mine.summary) == ("mine", "of the package their_models", "My M-CGRU")
+    assert mine.model.__module__ == "their_models"
+    assert registry["mine"] is mine
+    with pytest.raises(RecipeError, match=r"bare, .* their_models: their_models:Bare lacks the class attribute config"):
+        registry["bare"]
+
+
+def test_a_model_of_another_package_is_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = Registry(ARCHITECTURES.values())
+    assert "lab-model" not in without
+    (tmp_path / "packages").mkdir()
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    install(tmp_path / "packages", "lab_models", "lab-model = lab_models:Mine", code=OWN)
+    registry = Registry([ONE])
+    made = replace(tiny_models.folder("m-cgru"), architecture=registry["lab-model"])
+    made.save(tmp_path / "model")
+    monkeypatch.setattr("postedit.folder.ARCHITECTURES", without)
+    with pytest.raises(ModelFolderError, match=r'called "lab-model".*; if another package adds it, install that'):
+        ModelFolder.load(tmp_path / "model")
+    monkeypatch.setattr("postedit.folder.ARCHITECTURES", registry)
+    assert type(ModelFolder.load(tmp_path / "model").model).__module__ == "lab_models"
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ("m-cgru = bad_models:Mine", "the package bad_models calls an architecture m-cgru, as another package does"),
+        ("mine = bad_models:Gone", "mine, an architecture of the package bad_models: bad_models:Gone cannot be imp"),
+        ("mine = no_such_module:Mine", "no_such_module:Mine cannot be imported: No module named"),
+        ("mine = bad_models:MCGRU.__name__", "must be a subclass of postedit.core.model.Seq2Seq, not 'MCGRU'"),
+    ],
+)
+def test_faults_of_another_package_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: str, message: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "bad_models", declared, code=OWN)
+    registry = Registry([ONE])
+    assert registry["m-cgru"] is ONE
+    with pytest.raises(RecipeError, match=message):
+        registry["mine"]
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
