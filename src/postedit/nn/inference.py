@@ -93,8 +93,9 @@ def _replace_linear(model: nn.Module, factory: LinearFactory, min_weights: int) 
             return None
         return factory(part.weight.detach(), None if part.bias is None else part.bias.detach())
 
-    # A ModuleDict holds adapters of peft, which read the type of their weights.
-    _replace(model, replacement, except_in=(nn.ModuleDict,))
+    # A ModuleDict holds adapters of peft, which read the type of their weights. In evaluation mode, PyTorch's encoder
+    # layer passes the weights of its linear layers to one kernel, which knows no other layout.
+    _replace(model, replacement, except_in=(nn.ModuleDict, nn.TransformerEncoderLayer))
     for part in model.modules():
         if isinstance(part, SoftmaxHead) and _is_large(part.weight, min_weights):
             part.use_linear_layers(factory)

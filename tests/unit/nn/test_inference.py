@@ -33,6 +33,28 @@ def test_a_row_in_int8_gives_the_same_bits_in_any_company(sizes: tuple[int, int]
     assert torch.equal(fast(x.view(7, 10, -1)).flatten(0, 1), whole)
 
 
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_layers_of_pytorch_with_kernels_of_their_own_still_run(precision: Precision) -> None:
+    """Architectures of other packages may be made of them; those of postedit are not."""
+    width, inner = 256, PackedLinear.min_weights // 256
+    model = nn.ModuleDict()
+    layer = nn.TransformerEncoderLayer(width, 4, inner, batch_first=True)
+    model["encoder"] = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    model["decoder"] = nn.TransformerDecoderLayer(width, 4, inner, batch_first=True)
+    model.eval()
+    x, padding = torch.randn(2, 5, width), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+
+    def run() -> torch.Tensor:
+        memory = model["encoder"](x, src_key_padding_mask=padding)
+        output: torch.Tensor = model["decoder"](x, memory, memory_key_padding_mask=padding)
+        return output
+
+    with torch.inference_mode():
+        expected = run()
+        prepare_for_inference(model, precision)
+        torch.testing.assert_close(run(), expected, rtol=0.0, atol=1e-5 if precision == "float32" else 0.1)
+
+
 class Twice(nn.Module):
     def __init__(self) -> None:
         super().__init__()
