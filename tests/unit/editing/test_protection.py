@@ -114,6 +114,11 @@ def test_edits_that_break_a_span_are_taken_back_and_others_stay(src: str, mt: st
     assert bool(found.fallbacks) == bool(found.reverted)
 
 
+def test_an_edit_that_glues_text_to_a_span_is_taken_back_and_others_stay() -> None:
+    found = edited(TableEditor({" rot": "é rot", "Haus": "Hof"}), "@ab red house", "@ab rot Haus")
+    assert (found.text, found.reverted) == ("@ab rot Hof", 1)
+
+
 def test_a_moved_span_stays_moved() -> None:
     editor = TableEditor({"5 rote ": "rote 5 ", "Haus": "Häuser"})
     assert edited(editor, "5 red houses", "5 rote Haus").text == "rote 5 Häuser"
@@ -133,6 +138,7 @@ def test_each_fallback_names_kind_value_and_how_it_was_saved() -> None:
         ("1/2 cup", "1/2 Tasse", "2/1 Tasse", False),
         ("%s has %d", "%s hat %d", "%d hat %s", False),
         ("2019-05-12", "am 2019-05-12", "am 12.05.2019", True),
+        ("2019-05-12", "am 2019-05-12", "am 2019-12-05", False),
         ("12.05.2019", "am 12.05.2019", "am 2019.05.12", False),
         ("12/05/2019", "05/12/2019", "12/05/2019", True),
         ("5 x 3", "5 × 3", "3 × 5", False),
@@ -147,6 +153,7 @@ def test_each_fallback_names_kind_value_and_how_it_was_saved() -> None:
         ("10-20", "von 10-20", "von 20 10", False),
         ("at 9:30", "um 9:30", "um 9 h 30", True),
         ("16 GB and 512 MB", "16 GB und 512 MB", "16 MB und 512 GB", False),
+        ("5 km² and 3 cm²", "5 km² und 3 cm²", "5 cm² und 3 km²", False),
         ("€5 and $3", "€5 und $3", "$5 und €3", False),
         ("€5 and $3", "€5 und $3", "5 € und 3 $", True),
         ("use X1", "nimm X1", "nimm Y1", False),
@@ -319,6 +326,12 @@ def test_missing_terms_are_required_and_forbidden_ones_banned_in_search() -> Non
     found = edited(ObedientEditor({}), "a file", "ein Blatt", glossary=TERMS)
     assert (found.text, found.fallbacks) == ("ein Blatt Datei", ())
     assert edited(ObedientEditor({}), "a file", "die Akte", glossary=TERMS).text == "die  Datei"
+
+
+@pytest.mark.parametrize(("length", "text"), [(80, f"ein Blatt {'x' * 80}"), (81, "ein Blatt")])
+def test_terms_with_too_many_characters_are_not_required_in_search(length: int, text: str) -> None:
+    terms = Glossary([GlossaryEntry("file", ("x" * length,))])
+    assert edited(ObedientEditor({}), "a file", "ein Blatt", glossary=terms).text == text
 
 
 def spanish(*entries: tuple[str, str, str]) -> Glossary:

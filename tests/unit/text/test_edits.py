@@ -108,6 +108,7 @@ def _raw(mt: str, words, new: list[str]) -> list[str]:
         ("Das Haus.", "Das Haus!", "Das Haus!"),
         ("Das Haus .", "Das Tor .", "Das Tor ."),
         ("Das Haus", "Das Haus.", "Das Haus."),
+        ("Das Haus !", "Das Haus", "Das Haus"),
         ("Ja ist es.", "Ja, ist es.", "Ja, ist es."),
         ("Ja, ist\u00a0es.", "Ja ist\u00a0es.", "Ja ist\u00a0es."),
         ("Haus (neu).", "Haus.", "Haus."),

@@ -51,6 +51,11 @@ def test_truecasing_can_be_undone_and_keeps_the_number_of_words(truecaser: Truec
         assert after == before or (start and capitalise(after) == before)
 
 
+@pytest.mark.parametrize(("lower", "word"), [("ǉudi", "Ǉudi"), ("ა", "Ა")])
+def test_words_that_capitalising_would_not_restore_stay(lower: str, word: str) -> None:
+    assert Truecaser([lower]).truecase([word]) == [word]
+
+
 def test_sentence_starts_look_through_openings_but_not_colons() -> None:
     assert sentence_starts(["„", "Ja", "!", "(", "so", ":", "so", ")", "."]) == [
         False,

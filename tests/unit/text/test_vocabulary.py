@@ -57,6 +57,11 @@ def test_training_makes_pieces_of_words_and_starts_with_the_symbols(vocabulary: 
     assert SMALLEST < vocabulary.size <= 340
 
 
+def test_pairs_that_occur_once_are_not_merged() -> None:
+    vocabulary = Vocabulary.train(["ab ab xy"], 400)
+    assert vocabulary.readable(vocabulary.encode("ab xy")) == ["▁ab", "▁", "x", "y"]
+
+
 def test_no_piece_joins_a_word_and_its_punctuation() -> None:
     vocabulary = Vocabulary.train(["Ende. Ende, Ende! 12kg"] * 50, 400)
     assert vocabulary.readable(vocabulary.encode("Ende. 12kg")) == ["▁Ende", ".", "▁12", "kg"]
@@ -78,6 +83,7 @@ def test_fingerprints_differ_when_pieces_differ(vocabulary: Vocabulary) -> None:
 def test_batch_is_the_same_as_one_by_one(vocabulary: Vocabulary) -> None:
     assert vocabulary.encode_batch(TEXTS) == [vocabulary.encode(text) for text in TEXTS]
     assert vocabulary.encode_batch([]) == []
+    assert vocabulary.encode_batch([""]) == [[]]
 
 
 def test_word_index_counts_words(vocabulary: Vocabulary) -> None:
@@ -154,6 +160,12 @@ def test_rare_tokens_are_unknown_in_a_limited_vocabulary(vocabulary: Vocabulary,
     (tmp_path / "limited.json").write_text("{}")
     with pytest.raises(ModelFolderError, match="damaged"):
         LimitedVocabulary.load(tmp_path / "limited.json")
+
+
+def test_of_equally_frequent_tokens_those_learnt_first_are_kept(vocabulary: Vocabulary) -> None:
+    kept = min(vocabulary.encode("house") + vocabulary.encode("red"))
+    limited = LimitedVocabulary.of(vocabulary, ["the house", "the red"], len(SPECIAL_TOKENS) + 2)
+    assert limited.tokens[-2:] == tuple(vocabulary.tokens[i] for i in sorted([*vocabulary.encode("the"), kept]))
 
 
 def test_unknown_tokens_of_the_text_beside_are_told_apart(vocabulary: Vocabulary, tmp_path: Path) -> None:
