@@ -16,6 +16,7 @@ from postedit.data.triplets import (
     TripletFiles,
     check_files,
     read_triplets,
+    unusable,
 )
 
 
@@ -157,6 +158,10 @@ def test_malformed_lines_of_tables(tmp_path: Path, name: str, line: str, problem
 def test_a_table_of_names_only_is_empty(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no triplet"):
         check_files(table(tmp_path / "x.tsv", "src\tmt\tpe\n"))
+
+
+def test_a_text_of_the_greatest_length_can_be_used() -> None:
+    assert unusable(Triplet("a", "b", "x" * LONGEST_LINE), ("src", "mt", "pe")) is None
 
 
 def test_unusable_triplets_are_left_out_counted_and_located(tmp_path: Path) -> None:

@@ -255,3 +255,25 @@ def test_texts_that_normalisation_empties_are_unusable(tmp_path: Path) -> None:
     assert kept(tmp_path / "out") == [triplets[1]]
     (only,) = removed(tmp_path / "out")
     assert (only["filter"], only["detail"]) == ("unusable", "src is blank once normalised")
+
+
+def test_truecasing_is_learnt_from_the_triplets_kept_and_counts_as_a_change(tmp_path: Path) -> None:
+    triplets = [("The file", "a", "b"), ("open the file", "c", "d"), ("", "x", "y")]
+    report = clean([write(tmp_path / "in", triplets)], tmp_path / "out", config(truecase=True))
+    assert kept(tmp_path / "out") == [("the file", "a", "b"), triplets[1]]
+    assert report.changed == 1
+
+
+def test_sides_are_compared_one_by_one_for_duplicates(tmp_path: Path) -> None:
+    triplets = [("ab", "c", "x"), ("a", "bc", "x")]
+    clean([write(tmp_path / "in", triplets)], tmp_path / "out", config())
+    assert kept(tmp_path / "out") == triplets
+
+
+def test_repeated_triplets_are_kept_with_both_filters_off(tmp_path: Path) -> None:
+    off = {"on": False}
+    report = clean(
+        [write(tmp_path / "in", [("a", "b", "c")] * 2)], tmp_path / "out", config(duplicates=off, near_duplicates=off)
+    )
+    assert kept(tmp_path / "out") == [("a", "b", "c")] * 2
+    assert not {"duplicates", "near_duplicates"} & report.filters.keys()

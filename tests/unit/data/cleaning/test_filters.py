@@ -38,6 +38,7 @@ class TestLength:
 def test_ratio() -> None:
     assert verdict("ratio", "a", "a b c", ratio={"max": 3.0}) is None
     assert verdict("ratio", "a", "a b c d", ratio={"max": 3.0}) == "pe has 4 words and src has 1"
+    assert verdict("ratio", "a", "请前往 b c", ratio={"max": 3.0}) is None  # one of the two ratios suffices
     src = "Please go to the following page and choose a new password:"
     assert verdict("ratio", src, "กรุณาไปที่หน้านี้และเลือกรหัสผ่านใหม่:", mt="ไปที่หน้านี้") is None
     assert verdict("ratio", src, "请前往以下页面，并选择新密码：", mt="请前往以下页面") is None
@@ -62,6 +63,7 @@ class TestCopy:
         near = ("a b c d e f g h i j", "a b c d X f g h i j")
         assert verdict("copy_of_source", *near) == "90% of the words are copied from src"
         assert verdict("copy_of_source", *near, copy_of_source={"similarity": 1.0}) is None
+        assert verdict("copy_of_source", "a b c", "a b c d", copy_of_source={"similarity": 0.75})
 
 
 @pytest.mark.parametrize(
