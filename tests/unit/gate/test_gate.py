@@ -17,6 +17,7 @@ from postedit.gate import Gate, Gated, Level
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.explanation import explain
+from postedit.text.edits import apply_edits
 
 SRC = ["the house", "it goes", "", "the old house", "nothing", "it", "house"]
 MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", "", "Ha\u0308us \u212b", "\u00a0es\u2009geht\u3000"]
@@ -68,6 +69,15 @@ def test_a_gate_limits_the_characters_that_change_if_it_counts_them(editor: Post
     assert replace(rule, longest=2)(mt, judged).text == mt
 
 
+def test_changes_with_the_least_probability_pass(editor: PostEditor) -> None:
+    result = PostEdit("b", True, -1.0, (-0.1,), (Edit("replace", (0, 1), (0, 1)),), token_spans=((0, 1),))
+    (judged,) = judge(editor, segments_of(["x"], ["a"]), [result])
+    rule = gate(editor, None).rule
+    (probability,) = rule.confidences(judged)
+    assert replace(rule, threshold=probability)("a", judged).text == "b"
+    assert replace(rule, threshold=math.nextafter(probability, 1.0))("a", judged).text == "a"
+
+
 @pytest.mark.parametrize("level", ["sentence", "edit"])
 def test_a_gate_that_lets_all_pass_changes_nothing(editor: PostEditor, level: Level) -> None:
     found, plain = Gated(editor, gate(editor, 0.0, level)).edit(SRC, MT), editor.edit(SRC, MT)
@@ -93,6 +103,9 @@ def test_a_gate_for_another_editor_is_named(editor: PostEditor, tmp_path: Path) 
     made.save(tmp_path / "gate.json")
     with pytest.raises(ModelFolderError, match=r"^the gate was made for another model"):
         Gated(editor, made).edit(SRC, MT)
+    of_more = replace(made, identity=Identity((*editor.identity().models, "another")))
+    with pytest.raises(ModelFolderError, match=r"^the gate was made for another model"):
+        Gated(editor, of_more).edit(SRC, MT)
     read = Gate.load(tmp_path / "gate.json")
     assert (read, repr(read)) == (made, repr(made))
     with pytest.raises(ModelFolderError, match=r"gate\.json: this gate was made for another model"):
@@ -148,8 +161,11 @@ def test_features_compare_the_text_with_mt_under_the_model(editor: PostEditor) -
             continue
         src = SRC[MT.index(mt)]
         reads = "mt" in editor.model.spec.inputs
-        scores = [editor.score([src], [mt] if reads else None, [text])[0].score for text in (mt, judged.result.text)]
-        assert torch.tensor(scores[1] - scores[0]).asinh().item() == pytest.approx(judged.whole.gain, abs=1e-3)
+        alone = [apply_edits(mt, judged.result.text, [edit]) for edit in judged.result.edits]
+        texts = (mt, judged.result.text, *alone)
+        before, *after = [editor.score([src], [mt] if reads else None, [text])[0].score for text in texts]
+        gains = [one.gain for one in (judged.whole, *judged.parts)]
+        assert (torch.tensor(after) - before).asinh().tolist() == pytest.approx(gains, abs=1e-3)
         if len(judged.parts) == 1:
             assert judged.parts[0].values() == pytest.approx(judged.whole.values(), abs=1e-3)
 
@@ -161,6 +177,7 @@ def test_a_token_that_spells_two_edits_counts_once(editor: PostEditor) -> None:
     (judged,) = judge(editor, segments_of(SRC[:1], MT[:1]), [result])
     assert judged.whole is not None
     assert judged.whole.sure == -3.0
+    assert judged.whole.growth == 1.0
 
 
 def test_a_saved_gate_loads_unchanged(editor: PostEditor, tmp_path: Path) -> None:
@@ -190,6 +207,10 @@ def test_another_search_is_refused_and_named(editor: PostEditor) -> None:
         Gated(editor, one).edit(SRC, MT, beam=3)
     with pytest.raises(ModelFolderError, match=r"max_edits \(gate: None, here: 2\)"):
         Gated(editor, one).edit(SRC, MT, search=editor.search.with_options(max_edits=2))
+    models, settings = one.identity.models, {**one.identity.settings}
+    del settings["beam"]
+    with pytest.raises(ModelFolderError, match=r"other settings: beam \(gate: None, here: 1\)"):
+        Gated(editor, replace(one, identity=Identity(models, settings))).edit(SRC, MT)
 
 
 def test_a_gate_and_a_bound_on_edits_go_together(editor: PostEditor) -> None:
@@ -203,6 +224,7 @@ def test_search_options_that_contradict_a_gate_are_refused(editor: PostEditor) -
     one = gate(editor, 0.5)
     with pytest.raises(DataError, match="one correction per segment: n_best must be 1, not 2"):
         Gated(editor, one).edit(SRC, MT, beam=2, n_best=2)
+    assert not Gated(editor, one).abilities.constraints
     banned = editor.search.with_options(banned=["Haus"])
     for options in ({"prefix": ["es"] * len(MT)}, {"required": [["Haus"]] * len(MT)}, {"search": banned}):
         with pytest.raises(DataError, match="may take back"):
