@@ -34,6 +34,12 @@ def test_triplets_without_a_word_in_common_are_not_near() -> None:
     assert NearestTriplets().find("a", "b", 3, 0.0) == []
 
 
+def test_rare_words_in_common_count_more_than_several_frequent_ones() -> None:
+    frequent = [("the of " + "x " * 20, "le de " + "y " * 20)] * 20
+    ((number, _),) = index(("zebra", "zèbre"), *frequent).find("the of zebra", "le de zèbre", 1, 0.0)
+    assert number == 1
+
+
 def test_words_of_the_source_are_not_those_of_mt() -> None:
     assert index(("a", "b")).find("b", "a", 1, 0.0) == []
 

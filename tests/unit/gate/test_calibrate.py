@@ -18,6 +18,7 @@ from postedit.gate.calibrate import (
     Forecasts,
     GateOptions,
     Outcomes,
+    _fitted,
     binned,
     calibrate,
     everything,
@@ -27,7 +28,7 @@ from postedit.gate.calibrate import (
     rule_gains,
 )
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge, words_changed
-from postedit.gate.gate import Calibrator
+from postedit.gate.gate import Calibrator, Level
 from postedit.text.edits import divided_edits, edits_between
 
 MT = "a b c d e f g h"
@@ -160,6 +161,35 @@ def test_a_gate_does_not_learn_from_the_lines_that_it_is_tested_on(generator: np
     learnt = [other != calibrator for _, other in others]
     assert sum(tested) == 36
     assert learnt == [not one for one in tested]
+
+
+def test_gates_are_ranked_on_lines_from_which_their_calibrators_did_not_learn(
+    generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt: list[set[int]] = []
+
+    def fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator:
+        learnt.append(set(rows))
+        return _fitted(outcomes, rows, level)
+
+    monkeypatch.setattr("postedit.gate.calibrate._fitted", fitted)
+    made(dev(generator, 100, 3.0), levels="sentence")
+    whole, *others = learnt
+    left_out = [whole - rows for rows in others]
+    assert [len(rows) for rows in left_out] == [8] * 5
+    assert set[int]().union(*left_out) == whole
+
+
+def test_only_the_longest_corrections_are_not_considered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Drawn, "words", lambda self, rows, kept: [1 + row for row in rows])
+    features = np.zeros((20, len(Features.names())))
+    assert made(Drawn([0.0] * 2, features), fit_share=1.0).rule.longest == 2
+    assert made(Drawn([0.0] * 20, features), fit_share=1.0).rule.longest == 19
+
+
+def test_a_loss_of_more_words_than_were_changed_counts_as_the_largest(generator: np.random.Generator) -> None:
+    gains = generator.permutation([2.0] * 90 + [-5.0] * 10)
+    assert made(Drawn(gains, np.zeros((100, len(Features.names()))))).evidence > 1.0
 
 
 @pytest.mark.parametrize(("confidence", "needed"), [(None, 20.0), (0.5, 2.0), (0.9, 10.0), (0.99, 100.0)])
