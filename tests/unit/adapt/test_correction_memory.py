@@ -104,8 +104,9 @@ def test_corrections_of_one_project(place: str) -> None:
 def test_more_entries_than_one_read(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.adapt.correction_memory._PER_READ", 2)
     with CorrectionMemory(place) as memory:
-        memory.add(map(numbered, range(4)))
-        assert [one.number for one in memory.entries()] == [1, 2, 3, 4]
+        memory.add([numbered(n, "ab"[n % 2]) for n in range(6)])
+        assert [one.number for one in memory.entries()] == [1, 2, 3, 4, 5, 6]
+        assert [one.number for one in memory.of("b").entries()] == [2, 4, 6]
 
 
 def test_a_correction_that_cannot_be_added_adds_none(place: str) -> None:
@@ -268,6 +269,13 @@ def test_corrections_are_found_by_their_numbers(place: str) -> None:
         assert len(found) == 1302
         assert (found[2].pe, found[2400].pe) == ("2", "2400")
         assert memory.by_number([]) == {}
+
+
+def test_corrections_that_were_undone_are_not_held(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        first, second = memory.add([numbered(1), numbered(2)])
+        undoing = memory.undo(first)
+        assert [memory.holds(number) for number in (first, second, undoing, 9)] == [False, True, False, False]
 
 
 def test_numbers_of_numpy_are_those_of_entries(place: str) -> None:
