@@ -3,6 +3,7 @@
 import zlib
 from itertools import count, islice
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,13 @@ class Noting(JudgedLearner):
         """Return whether learning helps, what was learnt, and the judgements that count."""
         latest = range(max(0, len(self.learnt) - self._watched), len(self.learnt))
         return self.helps, self.learnt, [self._spared[place] for place in latest]
+
+
+def test_only_the_judgements_of_the_latest_corrections_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Noting, "_judge", lambda self, place: [-9, 2, 2][place])
+    learner = Noting(2)
+    learner.learn_entries(Entry(number, Correction("s", "m", "p"), None) for number in (1, 2, 3))
+    assert learner.helps
 
 
 # Some corrections are learnt, and then some undone, counted from the last one.

@@ -330,3 +330,20 @@ def test_of_texts_the_model_was_not_asked_about_no_preference_is_known() -> None
     (found,) = judge(Scorer(), [Segment("x", "a b")], [correction])
     assert found.whole is not None
     assert found.whole.gain == 0.0
+
+
+def test_the_gain_of_an_edit_is_that_of_mt_with_this_edit_alone() -> None:
+    scores = {"a b": -10.0, "x y": -4.0, "x b": -8.0, "a y": -6.0}
+    edits = (Edit("replace", (0, 1), (0, 1)), Edit("replace", (2, 3), (2, 3)))
+
+    class Scorer(Silent):
+        abilities = Abilities(forced_scores=True)
+
+        def score_segments(self, segments: object, outputs: Sequence[str], **options: object) -> list[PostEdit]:
+            return [PostEdit(text, text != "a b", scores[text], (scores[text],)) for text in outputs]
+
+    correction = PostEdit("x y", True, -4.0, (-2.0, -2.0), edits, token_spans=((0, 1), (1, 2)))
+    (found,) = judge(Scorer(), [Segment("x", "a b")], [correction])
+    assert found.whole is not None
+    gains = [one.gain for one in (found.whole, *found.parts)]
+    assert gains == pytest.approx(np.arcsinh([6.0, 2.0, 4.0]).tolist())
