@@ -101,6 +101,7 @@ def test_the_state_is_that_of_the_flag(flags: str, translation: str, state: Unit
         ('"\\"a\\\\b\\""', '"a\\b"'),
         ('"\\303\\251\\x41\\0"', "éA\0"),
         ('"\\351"', "é"),  # no UTF-8
+        ('"\\501"', "A"),  # no byte; gettext takes the last eight bits
         ('""\n"one "\n"two"', "one two"),
         ('"a" "b"', "ab"),
         ('"a"\n\n  "b"', "ab"),

@@ -88,6 +88,17 @@ def test_languages_are_those_of_the_options_or_of_the_file(
     assert [(unit.source.text, unit.target and unit.target.text) for unit in found] == expected
 
 
+def test_the_source_of_a_unit_comes_before_that_of_the_header() -> None:
+    (unit,) = units(f"<tu srclang='fr'>{variant('en', 'a')}{variant('fr', 'b')}</tu>")
+    assert unit.languages == ("fr", "en")
+
+
+def test_a_segment_is_not_its_own_translation() -> None:
+    body = f"<tu>{variant('en', 'a')}{variant('de', 'b')}</tu>"
+    with pytest.raises(DataError, match="has no segments from en to en-GB"):
+        units(body, Tmx(("en", "en-GB")))
+
+
 def test_traditional_chinese_is_another_target_than_simplified() -> None:
     body = f"<tu>{variant('en', 'a')}{variant('zh-TW', 'b1')}{variant('zh-CN', 'b2')}</tu>"
     (unit,) = units(body, Tmx(("en", "zh")))

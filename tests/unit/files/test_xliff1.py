@@ -179,6 +179,11 @@ def test_segments_of_the_same_number_are_all_there_and_locked() -> None:
     ]
 
 
+def test_a_unit_whose_target_has_segments_of_the_same_number_is_locked() -> None:
+    (found,) = units(SEGMENTED.replace(OF_SEGMENTS[1], "").replace('mid="2">D', 'mid="1">D'))
+    assert found.locked
+
+
 def test_a_segment_is_written_between_its_tags() -> None:
     expected = SEGMENTED.replace(">C.<", ">X<").replace(
         'conf="Translated" origin="tm" percent="80"',
@@ -546,6 +551,13 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
 )
 def test_the_greatest_length_is_known_in_characters_alone(attributes: str, expected: int | None) -> None:
     assert one("<source>a</source>", attributes).max_length == expected
+
+
+def test_the_greatest_length_of_several_segments_is_that_of_none() -> None:
+    assert [unit.max_length for unit in units(SEGMENTED.replace(" id=", ' maxwidth="9" size-unit="char" id=', 1))] == [
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(

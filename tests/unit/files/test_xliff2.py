@@ -64,6 +64,18 @@ def test_segments_are_units_with_ids_notes_and_languages() -> None:
     assert (second.id, second.target) == ("f1#u1#s1", None)
 
 
+def test_a_new_id_is_none_that_the_unit_has() -> None:
+    source = "<source>a</source>"
+    found = units(f'<unit id="u"><segment id="s1">{source}</segment><segment>{source}</segment></unit>')
+    assert [unit.id for unit in found] == ["f1#u#s1", "f1#u#s2"]
+
+
+def test_targets_can_be_added_only_where_the_file_names_their_language() -> None:
+    body = '<unit id="u"><segment><source>a</source></segment></unit>'
+    heads = (HEAD, HEAD.replace(' trgLang="de"', ""))
+    assert [units_of(FORMAT, (head + body + TAIL).encode())[0].can_have_target for head in heads] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("attributes", "state"),
     [
@@ -129,6 +141,7 @@ def test_matches_are_candidates_of_the_segment_they_refer_to() -> None:
     matches = "".join(
         f'<m:match ref="{ref}" {values}><source>a</source><target>{text}</target></m:match>'
         for ref, values, text in [
+            ("#s", 'type="mt" subType="postedit:former"', "eins"),
             ("#s", 'type="mt" matchQuality="70.5"', "eins"),
             ("#f=f1/u=u/s", 'type="tm" similarity="80"', "zwei"),
             ("#m", 'type="tm" matchQuality="100"', "drei"),
@@ -142,6 +155,7 @@ def test_matches_are_candidates_of_the_segment_they_refer_to() -> None:
     )
     found = [(one.target.text, one.origin, one.score, one.former) for one in unit.candidates]
     assert found == [
+        ("eins", "machine", None, True),
         ("eins", "machine", 70.5, False),
         ("zwei", "fuzzy", 80.0, False),
         ("drei", "memory", 100.0, False),
