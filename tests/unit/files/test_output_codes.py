@@ -78,6 +78,8 @@ def test_codes_stay_within_the_white_space_at_the_ends(before: str, output: str,
         ("wo<g>rd</g> here", "other here"),
         ("un<g>do</g> it", "un do it"),
         ("<a>one</a> <b>two</b>", "two one"),
+        ("a <g>- <h>b</h></g>", "b a - c"),  # h would hold another word than its own
+        ("d.<g>d</g>a", "dd da"),  # g would be empty, though its word is there
         ("one two", "one \x01"),
         ("a b >", "a <b >"),
     ],

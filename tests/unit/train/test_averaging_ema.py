@@ -25,6 +25,16 @@ def test_it_is_the_average_of_the_formula() -> None:
         torch.testing.assert_close(tensor, expected[name])
 
 
+def test_buffers_are_those_of_the_model() -> None:
+    model = tiny_model()
+    model.register_buffer("counts", torch.zeros(2))
+    average = MovingAverage(model, 0.3)
+    for number in (1.0, 3.0):
+        model.get_buffer("counts").fill_(number)
+        average.update(model)
+    assert average.model.get_buffer("counts").tolist() == [3.0, 3.0]
+
+
 def test_it_never_waits_for_a_device() -> None:
     model = tiny_model().to("meta")  # whose values nobody can look at
     average = MovingAverage(model, 0.3)
