@@ -93,6 +93,11 @@ def test_a_batch_that_does_not_count_changes_nothing() -> None:
     assert all(parameter.grad is not None and not parameter.grad.any() for parameter in model.parameters())
 
 
+def test_totals_of_two_stretches_are_added_but_the_norm_is_the_last() -> None:
+    first, later = Totals(1.0, 2.0, 3.0, 4.0, 5.0, 6, 7), Totals(10.0, 20.0, 30.0, 40.0, 50.0, 60, 70)
+    assert first.plus(later) == Totals(11.0, 22.0, 33.0, 44.0, 50.0, 66, 77)
+
+
 def test_totals_are_sums_over_labels() -> None:
     model = tiny_model(dropout=0.0)
     updates = updater(model, label_smoothing=0.2)
