@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,12 +122,15 @@ def test_a_checkpoint_holds_the_whole_state() -> None:
 )
 def test_only_another_corpus_costs_the_rest_of_an_epoch(other: dict[str, str], position: Position, stale: int) -> None:
     now = {"corpus": "a", "shares": "b", "dev": "c"}
+    best = (ValidatedModel(8, 1.5, {"nll": 1.5}),)
     state = TrainState(step=9, position=Position(2, 40, 7, 9999), stale=3, plateau=Plateau(1, 2), lowest=1.0)
+    state = replace(state, best=best, last=best, validated=8)
     checkpoint = SimpleNamespace(state={"identity": now})
     said: list[str] = []
     found = with_changed_data(state, checkpoint, now | other, said.append)  # type: ignore[arg-type]
     assert (found.position, found.plateau) == (position, Plateau(1, stale))
     assert found.stale == (0 if "dev" in other else 3)
+    assert (found.best, found.last, found.validated) == (((), (), 0) if "dev" in other else (best, best, 8))
     assert found.lowest == (None if set(other) - {"dev"} else 1.0)
     assert len(said) == len(other)
 
