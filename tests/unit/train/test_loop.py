@@ -3,6 +3,7 @@
 import errno
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -17,8 +18,10 @@ from tiny_run import Scores, TinyModel, log, quiet, shown, train_config, trainer
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors
+from postedit.core.types import Batch
 from postedit.data.batching import ordered_batches
 from postedit.train.resume import differences
+from postedit.train.update import Updater
 
 
 def test_it_learns_and_leaves_a_folder_to_use(tmp_path: Path, corpora: Path) -> None:
@@ -108,6 +111,20 @@ def test_the_log_is_strict_json_even_of_scores_that_are_no_numbers(tmp_path: Pat
 
     scores = [json.loads(line, parse_constant=refuse).get("dev_ter", "no dev score") for line in lines]
     assert [score for score in scores if score != "no dev score"] == [None, 20.0]
+
+
+def test_each_update_has_the_rate_of_its_number(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+
+    def update(self: Updater, number: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
+        rates.append(rate)
+        updated(self, number, batches, rate, counts)
+
+    updated = Updater.update
+    monkeypatch.setattr(Updater, "update", update)
+    settings = {"max_steps": 5, "schedule": "constant", "warmup_steps": 4, "lr": 0.04}
+    trainer(tmp_path, corpora, settings).run()
+    assert rates == pytest.approx([0.01, 0.02, 0.03, 0.04, 0.04])
 
 
 def test_a_plateau_lowers_the_rate(tmp_path: Path, corpora: Path) -> None:
