@@ -88,7 +88,7 @@ class Counts:
 
     @cached_property
     def made(self) -> EditCounts:
-        """The TER edits from mt to the outputs."""
+        """The TER edits from the outputs to mt."""
         columns = self._named("made")
         return EditCounts(columns[..., :4], columns[..., 4])
 
@@ -132,8 +132,7 @@ def buckets(
     """
     found = {("by length", label): members for label, members in _ranges(left.length, _LENGTHS).items()}
     if has_mt:
-        rates = np.ceil(left.rates)
-        found |= {("by TER of mt", label): members for label, members in _ranges(rates, _RATES).items()}
+        found |= {("by TER of mt", label): members for label, members in _ranges(left.rates, _RATES).items()}
         found["by kind of edit", "needs none"] = left.total == 0
         found |= {("by kind of edit", f"needs {kind}"): left.kinds[:, column] > 0 for column, kind in enumerate(KINDS)}
     if groups is not None:

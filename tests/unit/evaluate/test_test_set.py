@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate import analyses, significance
 from postedit.evaluate.table import to_csv
-from postedit.evaluate.test_set import EvaluatedSystem, TestSet, _Tally, evaluate_systems
+from postedit.evaluate.test_set import MOST_GAIN, EvaluatedSystem, TestSet, _Tally, evaluate_systems
 
 PE = [f"the {word} house number {row} is {word}" for row, word in enumerate(["old", "new", "red", "big"] * 6)]
 MT = [line.replace("old", "new") for line in PE]
@@ -47,6 +47,28 @@ def tables(systems: list[EvaluatedSystem]) -> str:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.evaluate.test_set.PART", 5)
+
+
+def test_gains_are_counted_in_changed_sentences_alone() -> None:
+    found = [dict(enumerate(one.gains.tolist(), start=-MOST_GAIN)) for one in evaluated(Interrupted())]
+    assert [{gain: count for gain, count in one.items() if count} for one in found] == [{}, {-2: 6}, {2: 6}]
+
+
+def test_only_sentences_without_edits_need_none() -> None:
+    (unedited,) = evaluate_systems(TestSet(["a b c", "a b c", "a b c"], ["a b c", "a b x", "a y x"]), {})
+    assert unedited.buckets["by kind of edit", "needs none"].sentences == 1
+    assert np.flatnonzero(unedited.rates).tolist() == [0, 4, 7]  # 0 %, and the bins up to 40 and to 70 %
+
+
+def test_edits_made_turn_the_output_into_mt() -> None:
+    _, longer = evaluate_systems(TestSet(["a b c d"], ["a b"]), {"longer": ["a b c d"]})
+    assert longer.total.made.columns.tolist() == [0, 0, 0, 2, 2]  # two deletions, and the words of mt
+
+
+def test_counts_of_the_first_sentences_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [one.listed.tolist() for one in evaluated(Interrupted())]
+    monkeypatch.setattr("postedit.evaluate.test_set.LISTED", 7)
+    assert [one.listed.tolist() for one in evaluated(Interrupted())] == [rows[:7] for rows in whole]
 
 
 def test_counted_parts_are_not_counted_again(tmp_path: Path) -> None:
