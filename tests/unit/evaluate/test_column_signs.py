@@ -25,6 +25,7 @@ RUSSIAN = ["Кошка спит сегодня на тёплой крыше ст
         ),
         ((SRC, SRC, SRC), "src, mt and pe read as one language (en)"),
         ((SRC, GERMAN, RUSSIAN), "mt and pe are in different scripts (Latin, Cyrillic)"),
+        ((SRC, GERMAN, [f"{line} Word" for line in RUSSIAN]), "mt and pe are in different scripts (Latin, Cyrillic)"),
         (
             (SRC, ["ねこは屋根でねています。"] * 5, GERMAN),
             "mt and pe are in different scripts (Chinese and Japanese, Latin)",

@@ -1,6 +1,7 @@
 import pytest
 
 from postedit.evaluate.error_profile import ERROR_KINDS, ErrorProfile, error_kind, error_profile
+from postedit.evaluate.repeated_changes import PhrasePlaces
 
 
 def profile(*triplets: tuple[str, str, str]) -> ErrorProfile:
@@ -50,6 +51,14 @@ def test_changes_made_elsewhere_too_are_repeated_and_mostly_systematic() -> None
         ("old", "new", 2, 2),
         ("the", "this", 2, 5),
     ]
+    half = profile(("s", "the cat", "this cat"), ("s", "the dog", "this dog"), ("s", "the the", "the the"))
+    assert (half.repeated, half.systematic) == (2, 2)
+
+
+def test_occurrences_that_overlap_are_one_place() -> None:
+    places = PhrasePlaces([("a", "a")])
+    places.add(["a", "a", "a", "b", "a", "a"])
+    assert places.counts == {("a", "a"): 2}
 
 
 def test_an_insertion_is_shown_between_its_neighbours() -> None:

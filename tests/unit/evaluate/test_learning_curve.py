@@ -16,6 +16,8 @@ def test_growth_lies_between_what_was_seen_and_what_is_usual() -> None:
     usual, seen = GROWTH * ter / 100, 100 * 0.25 / 20
     assert usual < found.points < seen
     assert found.deviation < SPREAD * ter / 100
+    sure = growth(gains([1, 0, 1, 0] * 5000), gains([0, 0, 1, 0] * 5000), ter)
+    assert found.points < sure.points < seen
 
 
 def test_forecasts_grow_with_every_doubling_and_so_do_their_intervals() -> None:

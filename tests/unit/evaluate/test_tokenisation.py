@@ -135,3 +135,8 @@ def test_characters_are_counted_only_in_scripts_without_spaces() -> None:
     spaced, joined = ["我们 在 那里 保存 了 文件 。"] * 20, ["我们在那里保存了文件。"] * 20
     assert tokenisation_differences("hyp", spaced, "pe", joined)
     assert tokenisation_differences("hyp", spaced, "pe", joined, spaces=False) == []
+
+
+@pytest.mark.parametrize(("line", "form"), [("a .", "tokenised"), ("a.", "running text")])
+def test_a_form_takes_five_signs(line: str, form: str) -> None:
+    assert [tokenisation_signs([line] * count).form for count in (4, 5)] == [None, form]
