@@ -5,7 +5,7 @@ Characters that are not written as themselves are stored with their written form
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import unescape
@@ -106,13 +106,13 @@ class MarkedText:
         return names
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield the indices in `codes` of the opening and the closing code of each pair."""
-        opened: dict[str, int] = {}
+        """Yield the indices in `codes` of the opening and the closing code of each pair; pairs of one name nest."""
+        opened: defaultdict[str, list[int]] = defaultdict(list)
         for index, (_, code) in enumerate(self.codes):
             if code.kind == "open":
-                opened[code.pair] = index
-            elif code.kind == "close" and code.pair in opened:
-                yield opened.pop(code.pair), index
+                opened[code.pair].append(index)
+            elif code.kind == "close" and opened[code.pair]:
+                yield opened[code.pair].pop(), index
 
 
 def _joined(parts: Iterable[Part], markup: re.Pattern[str]) -> MarkedText:

@@ -195,10 +195,16 @@ def _present_length(collected: Collected, target: Element | None, sources: Seque
 
 
 def _max_length(unit: Element) -> int | None:
-    """Return the maximum width of a target; None if the file gives none in characters."""
-    width = unit.attributes.get("maxwidth", "")
-    is_number = width.isascii() and width.isdigit() and len(width) < 9
-    return int(width) if is_number and unit.attributes.get("size-unit") == "char" else None
+    """Return the maximum number of characters of a target; None if the file gives none. In memoQ, -1 is none."""
+    values = unit.attributes
+    widths = [values.get("maxwidth", "")] if values.get("size-unit") == "char" else []
+    numbers = [int(one) for one in widths if _is_number(one)]
+    numbers += [int(one) for one in (values.get("mq:maxlengthchars", ""),) if _is_number(one) and int(one) > 0]
+    return min(numbers, default=None)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 9
 
 
 def _has_repeated(numbers: Sequence[str]) -> bool:
@@ -233,11 +239,16 @@ def _origin_of(sdl: Element) -> Origin | None:
 
 
 def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> bool:
-    """Return whether a person has confirmed the target, whatever its origin. In Trados, unconfirmed mt is a draft."""
+    """Return whether a person has confirmed the target, whatever its origin.
+
+    Trados itself confirms only exact matches: mt, fuzzy matches and copies of the source are drafts before.
+    """
+    segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
+    is_draft = origin in ("machine", "fuzzy") or segment.get("origin") == "source"
     return (
         unit.attributes.get("mq:status") == "ManuallyConfirmed"
         or unit.attributes.get("m:confirmed", "0") != "0"
-        or (sdl is not None and sdl.attributes.get("conf") == "Translated" and origin == "machine")
+        or (segment.get("conf") == "Translated" and is_draft)
     )
 
 
@@ -267,11 +278,11 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
     if score is None and "m:score" in values:
         share = percentage(values["m:score"])
         score = None if share is None else 100 * share
+    if origin == "memory" and score is not None and score < 100:
+        origin = "fuzzy"
     former: Origin | None = None
     if _is_confirmed(element, sdl, origin):
         origin, former = "human", origin
-    elif origin == "memory" and score is not None and score < 100:
-        origin = "fuzzy"
     earlier = [] if sdl is None else _earlier_origins(sdl)
     if former is None and origin in ("human", None):
         former = next((one for one in earlier if one != origin), None)

@@ -83,10 +83,17 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
     elif "m:confirmed" in unit.attributes:
         values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
-        yield tag_patch(collected, unit, {"m:confirmed": str(int(confirmed))} | _present(unit, values))
+        level = _level(collected) if confirmed else "0"
+        yield tag_patch(collected, unit, {"m:confirmed": level} | _present(unit, values))
     if added := _added(changed):
         place = _end_of_notes(unit)
         yield patch(collected, place, place, added)
+
+
+def _level(collected: Collected) -> str:
+    """Return the step of the workflow in which a file of Phrase was exported; confirmed in another is not confirmed."""
+    level = collected.ancestors[0].attributes.get("m:level", "") if collected.ancestors else ""
+    return level if level.isascii() and level.isdigit() and int(level) > 0 else "1"
 
 
 def _segments_with_text(collected: Collected, unit: Unit) -> int:

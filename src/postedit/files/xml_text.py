@@ -25,8 +25,10 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
 _STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 _ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
-_ADDED, _DELETED = "x-sdl-added", "x-sdl-deleted"  # values of `mtype`
+_ADDED: Final = frozenset(["x-sdl-added", "x-sdl-feedback-added"])  # values of `mtype`; feedback is of reviewers
+_DELETED: Final = frozenset(["x-sdl-deleted", "x-sdl-feedback-deleted"])
 _PHRASE: Final = "http://www.memsource.com/mxlf/2.0"  # the namespace of files whose text has the codes of Phrase
+_ANGULAR: Final = re.compile(r"(?P<kind>START|CLOSE)_(?P<name>[A-Z][A-Z\d_]*?)(?:_\d+)?")  # ids of `x` for tags
 _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 
@@ -82,8 +84,7 @@ def longest_text(unit: Unit) -> int | None:
 def has_tracked_changes(element: Element) -> bool:
     """Return whether an element has tracked changes of SDL Trados."""
     return any(
-        child.attributes.get("mtype") in (_ADDED, _DELETED) or has_tracked_changes(child)
-        for child in element.elements()
+        child.attributes.get("mtype") in _ADDED | _DELETED or has_tracked_changes(child) for child in element.elements()
     )
 
 
@@ -138,8 +139,8 @@ def indent_before(collected: Collected, parent: Element, child: Element) -> str:
     return "" if text.strip() else text
 
 
-def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
-    """Return the characters and codes of an element; `mrk` of type `dropped`, with their content, are codes."""
+def _parts(collected: Collected, element: Element, dropped: frozenset[str]) -> list[Part]:
+    """Return the characters and codes of an element; `mrk` of the types `dropped`, with their content, are codes."""
     parts: list[Part] = []
     cdata = ""
     for child in element.children:
@@ -164,9 +165,9 @@ def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
     return parts
 
 
-def _is_fixed(element: Element, dropped: str) -> bool:
-    """Return whether an element, with its content, is one code: not to be translated, or of the type `dropped`."""
-    return element.attributes.get("translate") == "no" or element.attributes.get("mtype") in ("protected", dropped)
+def _is_fixed(element: Element, dropped: frozenset[str]) -> bool:
+    """Return whether an element, with its content, is one code: not to be translated, or of a type in `dropped`."""
+    return element.attributes.get("translate") == "no" or element.attributes.get("mtype") in {"protected", *dropped}
 
 
 def _code(raw: str, element: Element) -> Code:
@@ -176,7 +177,9 @@ def _code(raw: str, element: Element) -> Code:
         number = next((values[one] for one in names.get(name, ()) if one in values), None)
         if number is not None and values.get("isolated") != "yes":
             return Code(raw, "open" if kind == "open" else "close", f"{_PAIRED.get(name, name)} {number}", key)
-    return Code(raw, key=key, parts_words=values.get("mtype") not in (_ADDED, _DELETED))
+    if name == "x" and (tag := _ANGULAR.fullmatch(values.get("id", ""))):
+        return Code(raw, "open" if tag["kind"] == "START" else "close", f"x {tag['name']}", key)
+    return Code(raw, key=key, parts_words=values.get("mtype") not in _ADDED | _DELETED)
 
 
 def _is_plain(raw: str) -> bool:

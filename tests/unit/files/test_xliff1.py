@@ -143,7 +143,7 @@ def test_segments_are_units_with_their_states() -> None:
     first, second = units(SEGMENTED)
     assert [unit.source.text for unit in (first, second)] == ["A.", "B."]
     assert [unit.target and unit.target.text for unit in (first, second)] == ["C.", "D."]
-    assert (first.state, first.origin, first.score, first.locked) == (UnitState.TRANSLATED, "fuzzy", 80.0, False)
+    assert (first.state, first.origin, first.score, first.locked) == (UnitState.TRANSLATED, "human", 80.0, False)
     assert (second.state, second.locked) == (UnitState.FINAL, True)
 
 
@@ -217,7 +217,8 @@ HUMAN_DRAFT, REJECTED = 'conf="Draft" origin="interactive"', 'conf="RejectedSign
     [
         (MEMORY, MT, "memory", UnitState.TRANSLATED),
         (MEMORY, HUMAN_DRAFT, "memory", UnitState.TRANSLATED),
-        (MEMORY, MEMORY.replace("100", "80"), "memory", UnitState.TRANSLATED),
+        (MEMORY, MEMORY.replace("100", "80"), "human", UnitState.TRANSLATED),
+        (MEMORY, MEMORY.replace("Translated", "Draft").replace("100", "80"), "memory", UnitState.TRANSLATED),
         (MEMORY, 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
         (MEMORY, REJECTED, "human", UnitState.TRANSLATED),
         (MT, 'conf="Translated" origin="interactive"', "human", UnitState.TRANSLATED),
@@ -252,6 +253,22 @@ def test_of_the_matches_of_a_whole_unit_the_best_one_counts() -> None:
 def test_what_is_propagated_in_trados_is_a_persons() -> None:
     body = SEGMENTED.replace('origin="tm" percent="80"', 'origin="auto-propagated" percent="100"')
     assert units(body)[0].origin == "human"
+
+
+@pytest.mark.parametrize(
+    ("state", "origin", "former"),
+    [
+        ('conf="Translated" origin="tm" percent="80"', "human", "fuzzy"),
+        ('conf="Draft" origin="tm" percent="80"', "fuzzy", None),
+        ('conf="Translated" origin="tm" percent="100"', "memory", None),  # Trados confirms exact matches itself
+        ('conf="Translated" origin="source"', "human", None),
+        ('conf="Draft" origin="source"', None, None),
+        ('conf="Translated"', None, None),
+    ],
+)
+def test_what_only_people_confirm_in_trados_is_a_persons(state: str, origin: str | None, former: str | None) -> None:
+    first, _ = units(SEGMENTED.replace(OF_SEGMENTS[0], state))
+    assert (first.origin, first.former_origin) == (origin, former)
 
 
 @pytest.mark.parametrize(("of_file", "expected"), [("", ("en", "fr")), (' target-language="de"', ("en", "de"))])
@@ -370,9 +387,11 @@ def test_candidates_are_those_of_the_segment() -> None:
     assert [one.target.text for one in second.candidates] == ["m2", "m3"]
 
 
-def test_tracked_changes_keep_the_former_target() -> None:
+@pytest.mark.parametrize("kind", ["", "feedback-"])  # of translators, and of reviewers who assess the quality
+def test_tracked_changes_keep_the_former_target(kind: str) -> None:
     target = (
-        'Das <mrk mtype="x-sdl-deleted" sdl:revid="1">alte</mrk><mrk mtype="x-sdl-added" sdl:revid="2">neue</mrk> Haus'
+        f'Das <mrk mtype="x-sdl-{kind}deleted" sdl:revid="1">alte</mrk>'
+        f'<mrk mtype="x-sdl-{kind}added" sdl:revid="2">neue</mrk> Haus'
     )
     origins = 'origin="interactive"><sdl:prev-origin origin="mt"/></sdl:seg>'
     body = SEGMENTED.replace("C.", target).replace('origin="tm" percent="80"/>', origins)
@@ -502,17 +521,30 @@ def test_an_empty_output_is_given_up() -> None:
     assert (found.content, found.given_up) == (None, ("no text",))
 
 
-def test_a_confirmed_target_is_that_of_a_person() -> None:
-    def confirmed(body: str, *targets: str | None) -> str:
-        changed = [
-            (unit, NewTarget(new, keep_former=False, author="anna"))
-            for unit, new in zip(units(body), targets, strict=True)
-            if new
-        ]
-        out = io.BytesIO()
-        copy_patched(io.BytesIO((HEAD + body + TAIL).encode()), FORMAT.patches(changed), out)
-        return out.getvalue().decode()[len(HEAD) : -len(TAIL)]
+def confirmed(body: str, *targets: str | None, head: str = HEAD) -> str:
+    """Return the body after a person confirmed new targets of its units; None leaves a unit as it is."""
+    data = (head + body + TAIL).encode()
+    found = FORMAT.units(io.BytesIO(data), Path("f.xlf"))
+    changed = [
+        (unit, NewTarget(new, keep_former=False, author="anna"))
+        for unit, new in zip(found, targets, strict=True)
+        if new
+    ]
+    out = io.BytesIO()
+    copy_patched(io.BytesIO(data), FORMAT.patches(changed), out)
+    return out.getvalue().decode()[len(head) : -len(TAIL)]
 
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [("", "1"), (' m:level="1"', "1"), (' m:level="2"', "2"), (' m:level="x"', "1")]
+)
+def test_a_confirmed_target_of_phrase_is_so_in_the_step_of_the_file(level: str, expected: str) -> None:
+    head = HEAD.replace(' version="1.2"', f' version="1.2"{level}')
+    phrase = '<trans-unit id="1" m:confirmed="0"><source>a</source><target>b</target></trans-unit>'
+    assert f'm:confirmed="{expected}"' in confirmed(phrase, "c", head=head)
+
+
+def test_a_confirmed_target_is_that_of_a_person() -> None:
     plain = '<trans-unit id="1"><source>a</source><target state-qualifier="leveraged-mt">b</target></trans-unit>'
     after = confirmed(plain, "c")
     assert '<target state-qualifier="x-post-edited" state="translated">c</target>' in after
@@ -546,6 +578,10 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
         (' maxwidth="20"', None),
         (' maxwidth="-1" size-unit="char"', None),
         (' maxwidth="x" size-unit="char"', None),
+        (' mq:maxlengthchars="30"', 30),
+        (' mq:maxlengthchars="-1"', None),
+        (' mq:maxlengthchars="0"', None),
+        (' maxwidth="20" size-unit="char" mq:maxlengthchars="30"', 20),
         ("", None),
     ],
 )

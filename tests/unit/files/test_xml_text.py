@@ -1,6 +1,7 @@
 """Inline content of XML: codes of the dialects."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,32 @@ def test_tracked_changes_within_words_do_not_part_them(content: str, text: str, 
     found, before = read(content), read(content, before_changes=True)
     assert (found.text, before.text) == (text, former)
     assert found.written() == before.written() == content
+
+
+def _tag(name: str) -> str:
+    return f'<x id="{name}" equiv-text="&lt;a&gt;"/>'
+
+
+@pytest.mark.parametrize(
+    ("content", "pairs"),
+    [
+        ("a {START_LINK}b{CLOSE_LINK}{LINE_BREAK} c", [(0, 1)]),
+        ("{START_TAG_DIV}a {START_TAG_DIV_1}b{CLOSE_TAG_DIV} c{CLOSE_TAG_DIV}", [(1, 2), (0, 3)]),
+        ("{CLOSE_LINK}a {START_BOLD_TEXT}b", []),
+        ("{START_HEADING_LEVEL1}a {START_HEADING_LEVEL2}b{CLOSE_HEADING_LEVEL2}", [(1, 2)]),
+        ("a {START}b {INTERPOLATION}", []),
+    ],
+)
+def test_tags_of_angular_are_pairs(content: str, pairs: list[tuple[int, int]]) -> None:
+    written = re.sub(r"\{(\w+)\}", lambda match: _tag(match[1]), content)
+    found = read(written)
+    assert (list(found.pairs()), found.written()) == (pairs, written)
+
+
+def test_tags_of_angular_move_with_their_words() -> None:
+    start, end = _tag("START_BOLD_TEXT"), _tag("CLOSE_BOLD_TEXT")
+    marked = read(f"Das {start}rote Auto{end} hier")
+    edits = [TextChange(TextSpan(4, 4), TextSpan(4, 9)), TextChange(TextSpan(13, 18), TextSpan(18, 18))]
+    assert set_back(marked, "Das hier rote Auto", edits, escape) == f"Das hier {start}rote Auto{end}"
+    lost = [TextChange(TextSpan(4, 14), TextSpan(4, 4))]
+    assert set_back(marked, "Das hier", lost, escape) == {0: "lost pair"}
