@@ -13,6 +13,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from postedit.core.scripts import has_unspaced
 from postedit.files.marked_text import MarkedText
 from postedit.files.text_alignment import TextAlignment, word_edges, words_in
 
@@ -57,6 +58,30 @@ def code_places(
         if other_cost < cost - _BETTER:
             return others
     return places
+
+
+def missing_spaces(marked: MarkedText, output: str, places: Mapping[int, int]) -> list[int]:
+    """Return the positions of an output at which a code lacks white space that it had around it, as a word has.
+
+    An editor does not see that such a code stands for a word, as in `Press <x/> now`, and may write a single space for
+    the two around it. In scripts without spaces between words, none is missing.
+
+    Args:
+        marked: the text with its codes.
+        output: the output for this text.
+        places: position in the output of each code, by its number.
+    """
+    paired = {index for pair in marked.pairs() for index in pair}
+    found: set[tuple[int, int]] = set()  # position, and on which side of the code
+    for index, place in places.items():
+        position, code = marked.codes[index]
+        if index in paired or not code.parts_words or not all(_sides(marked.text, position)):
+            continue
+        beside = output[max(0, place - 1) : place], output[place : place + 1]
+        for side, (is_free, character) in enumerate(zip(_sides(output, place), beside, strict=True)):
+            if not is_free and not has_unspaced(character):
+                found.add((place, side))
+    return [place for place, _ in sorted(found)]
 
 
 def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) -> list[int] | None:

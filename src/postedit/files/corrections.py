@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import compress
+from typing import Literal, NamedTuple
 
 from postedit.core.editor import Edit, PostEdit
 from postedit.editing.results import keep_edits
+from postedit.files.code_places import missing_spaces
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.output_codes import Fault, PlacedCodes, place_codes
 from postedit.files.text_alignment import TextChange, TextSpan
@@ -21,7 +24,10 @@ class Corrected(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A correction with its inline codes in place (None if no edit is left), and why edits were given up."""
+    """A correction with its inline codes in place (None if no edit is left), and why edits were given up.
+
+    It may have more spaces than the editor wrote, around codes that stand for words.
+    """
 
     codes: PlacedCodes | None
     result: PostEdit
@@ -51,17 +57,47 @@ def place_correction(marked: MarkedText, result: PostEdit, escape: Escape, sourc
     mt = marked.text.strip()
     lead, tail = margins(marked.text)
     given_up: tuple[Fault, ...] = ()
+    is_spaced = False
     while result.changed and result.text.strip():
         edits = [_moved(edit, len(lead)) for edit in result.edits]
         found = place_codes(marked, lead + result.text + tail, edits, escape, source)
         if isinstance(found, PlacedCodes):
-            return Placed(found, result, given_up)
+            spaces = [] if is_spaced else missing_spaces(marked, found.output, found.places)
+            if not spaces:
+                return Placed(found, result, given_up)
+            result, is_spaced = _with_spaces(mt, result, [place - len(lead) for place in spaces]), True
+            continue
         given_up += tuple(found.values())
         result = keep_edits(mt, result, [row not in found for row in range(len(edits))])
     if result.changed:
         given_up += tuple("no text" for _ in result.edits)
         result = keep_edits(mt, result, [False] * len(result.edits))
     return Placed(None, result, given_up)
+
+
+def _with_spaces(mt: str, result: PostEdit, places: Sequence[int]) -> PostEdit:
+    """Return a correction with spaces at those of some places in its text that its edits, if it has any, reach."""
+    text, edits = result.text, list(result.edits)
+    for place in reversed(places):
+        row = next((row for row, edit in enumerate(edits) if edit.pe_span[0] <= place <= edit.pe_span[1]), None)
+        if row is None and edits:
+            continue
+        text = f"{text[:place]} {text[place:]}"
+        if row is None:
+            continue
+        start, end = edits[row].pe_span
+        op: Literal["insert", "replace"] = "insert" if edits[row].op == "insert" else "replace"
+        later = (replace(edit, pe_span=(edit.pe_span[0] + 1, edit.pe_span[1] + 1)) for edit in edits[row + 1 :])
+        edits[row:] = [replace(edits[row], op=op, pe_span=(start, end + 1)), *later]
+    changes = [mt[slice(*edit.mt_span)] != text[slice(*edit.pe_span)] for edit in edits]
+    return replace(
+        result,
+        text=mt if text == mt else text,
+        changed=any(changes) if changes else result.changed,
+        edits=tuple(compress(edits, changes)),
+        token_spans=tuple(compress(result.token_spans, changes)),
+        confidences=tuple(compress(result.confidences, changes)),
+    )
 
 
 def margins(text: str) -> tuple[str, str]:
@@ -85,14 +121,23 @@ def translated(unit: Unit, text: str, escape: Escape) -> str | None:
     """
     if unit.target is not None and unit.target.codes and _raws(unit.target) != _raws(unit.source):
         return None
-    placed = place_translation(unit.source, text, escape)
-    return None if placed is None else placed.written(escape)
+    placed = place_translation(unit.source, PostEdit(text, changed=True), escape)
+    return None if placed.codes is None else placed.codes.written(escape)
 
 
-def place_translation(source: MarkedText, text: str, escape: Escape) -> PlacedCodes | None:
-    """Return a translation with the places of the codes of its source, None if one has no place; see `translated`."""
+def place_translation(source: MarkedText, result: PostEdit, escape: Escape) -> Placed:
+    """Return a translation with the places of the codes of its source, if each has one; see `translated`."""
     lead, tail = margins(source.text)
-    output = lead + text.strip() + tail
+    found = _place_all(source, lead + result.text.strip() + tail, escape)
+    spaces = [] if found is None else missing_spaces(source, found.output, found.places)
+    if spaces:
+        by = len(margins(result.text)[0]) - len(lead)
+        result = _with_spaces(result.draft or "", result, [place + by for place in spaces])
+        found = _place_all(source, lead + result.text.strip() + tail, escape)
+    return Placed(found, result)
+
+
+def _place_all(source: MarkedText, output: str, escape: Escape) -> PlacedCodes | None:
     whole = TextChange(TextSpan(0, len(source.text)), TextSpan(0, len(output)))
     found = place_codes(source, output, [whole], escape)
     return found if isinstance(found, PlacedCodes) else None

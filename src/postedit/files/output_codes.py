@@ -133,16 +133,23 @@ def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> li
     """Return the content of each character of an output, which is what an XML parser would return for it.
 
     The content is an entity, such as `&lt;`, if a kept character is escaped twice in the file, or once in a CDATA
-    section.
+    section. A new character has that of the same character in the text if this has it everywhere.
     """
-    contents = list(output)
-    literal = _old_literal(marked)
+    entities = _entities(marked)
+    of_text: defaultdict[str, set[str]] = defaultdict(set)
+    for position, character in enumerate(marked.text) if entities else ():
+        of_text[character].add(entities.get(position, character))
+    contents = [next(iter(of_text[one])) if len(of_text.get(one, ())) == 1 else one for one in output]
     for position, origin in origins.items():
-        raw = marked.raw.get(origin, "")
-        content = raw if origin in literal else unescape(raw)
-        if "&" in raw and len(content) > 1:  # otherwise it is the character, as XML reads it
-            contents[position] = content
+        contents[position] = entities.get(origin, output[position])
     return contents
+
+
+def _entities(marked: MarkedText) -> dict[int, str]:
+    """Return the contents of characters that are entities for an XML parser, by position."""
+    literal = _old_literal(marked)
+    contents = {at: raw if at in literal else unescape(raw) for at, raw in marked.raw.items() if "&" in raw}
+    return {at: content for at, content in contents.items() if len(content) > 1}  # otherwise it is the character
 
 
 def _matches(pattern: re.Pattern[str], contents: Sequence[str], start: int) -> Iterator[TextSpan]:

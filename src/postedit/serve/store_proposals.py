@@ -208,12 +208,13 @@ def _with_mt(source: MarkedText, target: MarkedText, result: PostEdit, escape: A
 
 def _without(source: MarkedText, result: PostEdit, escape: Any) -> dict[str, Any]:
     """Return the proposal for a segment without mt: a translation; `NO_PROPOSAL` if codes have no place in it."""
-    placed = place_translation(source, result.text, escape) if result.text.strip() else None
-    if placed is None:
+    placed = place_translation(source, result, escape) if result.text.strip() else None
+    if placed is None or placed.codes is None:
         return NO_PROPOSAL
-    edited = edited_json(result.draft or "", result)
+    edited = edited_json(result.draft or "", placed.result)
     lead, tail = margins(source.text)
-    return _values(_moved(edited, len(lead), lead, tail), placed_codes(placed, source), placed.written(escape))
+    codes, content = placed_codes(placed.codes, source), placed.codes.written(escape)
+    return _values(_moved(edited, len(lead), lead, tail), codes, content)
 
 
 def _values(edited: dict[str, Any], codes: list[dict[str, Any]], content: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from itertools import accumulate
 
+import pytest
 from code_tools import TAG, marked
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from postedit.core.editor import Edit, PostEdit
 from postedit.files.corrections import Corrected, correct
 from postedit.files.units import Unit
 from postedit.files.xml_text import escape
-from postedit.text.edits import changes
+from postedit.text.edits import apply_edits, changes
 
 TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -58,6 +59,30 @@ def test_a_move_is_given_up_where_the_file_cannot_have_half_of_it() -> None:
 def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
     found = corrected("<g>Datei</g> a <h>Dateien</h> b", "Dateien a Datei c")
     assert found.content == "<g>Datei</g> a <h>Dateien</h> c"
+
+
+@pytest.mark.parametrize(
+    ("before", "output", "expected", "edits"),
+    [
+        ("Klick <x/> zum Sichern", "Klicke zum Sichern", "Klicke <x/> zum Sichern", ["Klicke  "]),
+        ("Ein <x/> zwei", "Ein zwei", None, []),
+        ("Ein <x/> zwei drei", "Ein zwei vier", "Ein <x/> zwei vier", ["vier"]),
+        ("Drücken Sie <x/>.", "Sie drücken.", "Sie drücken <x/>.", ["Sie", "drücken "]),
+        ("Gehen Sie <x/><y/> nun", "Nun gehen Sie", "<x/><y/> Nun gehen Sie", None),
+        ("Ein<x/> zwei drei", "Ein drei zwei", "Ein<x/> drei zwei", None),
+        ("Ein <g>alter <x/> Text</g>", "Ein neuer Text", "Ein <g>neuer <x/> Text</g>", None),
+        ("請 <x/> 點擊", "請點擊", "請<x/>點擊", None),
+    ],
+)
+def test_a_code_that_stands_like_a_word_keeps_the_spaces_around_it(
+    before: str, output: str, expected: str | None, edits: list[str] | None
+) -> None:
+    found = corrected(before, output)
+    result = found.result
+    assert (found.content, found.given_up, result.reverted) == (expected, (), 0)
+    assert apply_edits(marked(before).text.strip(), result.text, result.edits) == result.text
+    assert len(result.edits) == len(result.confidences) == len(result.token_spans)
+    assert edits is None or [result.text[slice(*edit.pe_span)] for edit in result.edits] == edits
 
 
 WORDS = st.lists(st.sampled_from(["Datei", "Dateien", "und", "1,5", "Sie", "öffnen", "a", "b"]), min_size=2, max_size=9)

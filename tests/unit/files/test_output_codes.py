@@ -122,6 +122,10 @@ def test_codes_take_the_order_of_the_source_where_words_do() -> None:
         ("Press <g>F5</g> now.", "Nun F5 drücken.", "Nun <g>F5</g> drücken."),
         ("Version 3.5<x/> of <g>Word</g>", "Word, Version 3.5", None),  # codes keep the order of the source
         ("line<x/>break", "Zeilen Umbruch", "Zeilen<x/>Umbruch"),
+        ("Click <x/> to save", "Zum Sichern klicken", "Zum <x/> Sichern klicken"),  # like a word
+        ("Press <x/>.", "Drücken Sie.", "Drücken Sie <x/>."),
+        ("<x/> <y/> of <z/>", "von", "<x/> <y/> von <z/>"),
+        ("Click <x/> now", "请点击", "请<x/>点击"),
         ("one <g>two</g> three <h>four</h>", "eins zwei drei vier", "eins <g>zwei</g> drei <h>vier</h>"),
         ("<g>one</g> <h>two</h>", "eins", None),
         ("<g>m</g>ust", "muss", None),

@@ -103,6 +103,20 @@ def test_an_edit_does_not_end_a_section_with_an_entity_after_it() -> None:
     assert replaced("<![CDATA[alt > x]]>", "alt >", "]]>") is None
 
 
+@pytest.mark.parametrize(
+    ("target", "output", "expected"),
+    [
+        ("M&amp;amp;M rot", "rot M&M & A", "rot M&amp;amp;M &amp;amp; A"),
+        ("&lt;b&gt;a &amp;lt; b&lt;/b&gt; c", "c a < b <", "c &lt;b&gt;a &amp;lt; b&lt;/b&gt; &amp;lt;"),
+        ("<![CDATA[M&amp;M rot]]>", "rot M&M & A", "<![CDATA[rot M&amp;M &amp; A]]>"),
+        ("<![CDATA[a&nbsp;b c]]>", "c a\u00a0b", "<![CDATA[c a&nbsp;b]]>"),
+        ("a &amp;amp; b &amp; c", "a & b & c & d", "a &amp;amp; b &amp; c &amp; d"),  # not always an entity
+    ],
+)
+def test_characters_that_are_entities_stay_so_where_words_move(target: str, output: str, expected: str) -> None:
+    assert corrected(unit_of(target), output).content == expected
+
+
 def section(text: str, codec: str = "utf-8") -> list[Part]:
     return [Code("<![CDATA[", "open", "1", literal=codec), text, Code("]]>", "close", "1")]
 
