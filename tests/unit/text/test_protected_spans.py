@@ -95,6 +95,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "%50, %5,5 %0.5 a%1b 100%1 100 %1", []),
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
+        ("placeholder", "$(VAR) x$(Out.Dir-1)/a but US$(m) and $(a b) $(5)", ["$(VAR)"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
         ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
