@@ -71,10 +71,11 @@ class Tmx:
 
         Raises:
             DataError: if the file is malformed.
-            OtherLanguagesError: if it has segments, but none in the languages that were asked for.
+            OtherLanguagesError: if it has segments, but none in the languages that were asked for or, if none was
+                asked for, in two languages.
         """
         source, target = self._languages
-        header, seen, found, count = "", set(), False, 0
+        header, wanted, seen, found, count = "", "", set(), False, 0
         for collected in XmlReader(path, frozenset(["header", "tu"]), {}).read(stream):
             element = collected.element
             if element.name == "header":
@@ -98,6 +99,13 @@ class Tmx:
             raise OtherLanguagesError(
                 f"{path}: has no segments from {source} to {target}, only {_listed(seen)}; choose the languages by "
                 "files.languages or --languages; in the service, add it to a project with these and a model for them",
+                count,
+            )
+        if seen and not found and not any(self._languages):
+            origin = f"from {wanted} to another language" if wanted else "in two languages"
+            raise OtherLanguagesError(
+                f"{path}: has no segments {origin}, only {_listed(seen)}; choose the languages by files.languages or "
+                "--languages, if need be with their regions, such as en-US:en-GB; in the service, those of the project",
                 count,
             )
 

@@ -41,6 +41,8 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 """Characters that some reader of text files takes for the end of a line, and tabs, with the spaces around them."""
 
 
+_ONE_LANGUAGE: Final = "not in two languages (--languages also chooses between regions, such as en-US:en-GB)"
+
 _LANGUAGE: Final = re.compile(r"[a-z]{2,8}(-[a-z]{4})?")
 
 
@@ -114,7 +116,7 @@ class _FileReader:
                 except LeftOut as reason:
                     left_out[str(reason)] += 1
         except OtherLanguagesError as error:
-            left_out[_other_languages(self.languages)] += error.units
+            left_out[_other_languages(self.languages) if any(self.languages) else _ONE_LANGUAGE] += error.units
         yield self._piece(lines, left_out, ends_file=True)
 
     def __call__(self, path: Path | None) -> list[_Piece] | DataError:

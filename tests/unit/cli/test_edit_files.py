@@ -405,6 +405,15 @@ def test_a_folder_with_files_only_in_its_folders_is_no_model(edit: Any, tmp_path
     assert "give --out: a folder for the copies" in refused(edit("MODEL", tmp_path / "in"))
 
 
+def test_a_memory_between_two_regions_needs_their_names(run: Any, tmp_path: Path) -> None:
+    tuvs = "".join(f'<tuv xml:lang="{one}"><seg>{one}</seg></tuv>' for one in ("en-US", "en-GB"))
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header srclang="en-US"/><body><tu>{tuvs}</tu></body></tmx>')
+    extract = ("data", "extract", tmp_path / "a.tmx", "--parallel", "--out", tmp_path / "t")
+    assert "nothing to extract (1 not in two languages (--languages also chooses" in refused(run(*extract))
+    assert run(*extract, "--languages", "en-US:en-GB").exit_code == 0
+    assert (tmp_path / "t.pe").read_text() == "en-GB\n"
+
+
 def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Path) -> None:
     for name, language in (("a.xlf", "de"), ("b.xlf", "fr")):
         write(tmp_path / "in" / name, unit(1, "a", language))

@@ -128,6 +128,21 @@ def test_segments_without_a_language_are_named(first: str, found: str) -> None:
         units(body, Tmx(("en", "de")))
 
 
+@pytest.mark.parametrize(
+    ("languages", "found"),
+    [
+        (("en-US", "en-GB"), "has no segments from en-US to another language, only in en-GB, en-US; choose"),
+        (("de", "fr"), "has no segments from en-US to another language, only in de, fr; choose"),
+    ],
+)
+def test_a_file_without_two_languages_is_refused(languages: tuple[str, str], found: str) -> None:
+    body = f"<tu>{''.join(variant(one, 'a') for one in languages)}</tu>"
+    with pytest.raises(DataError, match=re.escape(found)):
+        units(body, Tmx())
+    assert len(units(body, Tmx(languages))) == 1
+    assert units("<tu/>", Tmx()) == []
+
+
 def test_where_all_languages_may_be_sources_the_first_one_is() -> None:
     body = f"<tu>{variant('fr', 'a')}{variant('de', 'b')}</tu><tu>{variant('de', 'c')}{variant('fr', 'd')}</tu>"
     data = (HEAD.replace("en-US", "*all*") + body + TAIL).encode()
