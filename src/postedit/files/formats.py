@@ -35,8 +35,8 @@ def format_of_head(head: bytes, path: Path) -> Format:
     found = _recognised(head, path)
     if found is None:
         raise DataError(
-            f"{path}: is not a translation file that can be read here; those are XLIFF 1.2 (also .sdlxliff, .mqxliff "
-            "and .mxliff), XLIFF 2.0 to 2.2, TMX 1.1 to 1.4, and PO of gettext; export it in one of these formats"
+            f"{path}: is not a translation file that can be read here; those are XLIFF 1.2 (also .sdlxliff, .mqxliff, "
+            ".mxliff and .txlf), XLIFF 2.0 to 2.2, TMX 1.1 to 1.4, and PO of gettext; export it in one of these formats"
         )
     return found
 

@@ -47,7 +47,7 @@ NOT_EDITED: Final = {
 }
 """Reasons not to edit a unit, in the order in which they apply."""
 
-SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
+SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".txlf", ".tmx", ".po", ".pot"])
 """Suffixes of translation files, in lower case; .pot is also the suffix of PowerPoint templates."""
 
 

@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and its dialects: SDL Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), WorldServer and MateCat."""
+"""XLIFF 1.2 and its dialects: of Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), Wordfast (txlf) and others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

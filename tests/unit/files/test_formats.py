@@ -1,11 +1,14 @@
 """The format of a file is seen in its first bytes."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+import postedit
 from postedit.core.errors import DataError
 from postedit.files.formats import FORMATS, format_of, is_translation_file
+from postedit.files.options import SUFFIXES
 
 HEADS = {
     "d.po": ("# comment", "PO"),
@@ -50,6 +53,12 @@ def test_an_xml_file_named_po_has_the_format_of_its_content(codec: str, tmp_path
     path = tmp_path / "a.po"
     path.write_text('<xliff\nversion="1.2"', encoding=codec)
     assert format_of(path).name == "XLIFF 1.2"
+
+
+def test_the_workbench_offers_files_with_all_suffixes() -> None:
+    page = Path(postedit.__file__).with_name("serve") / "workbench/manage/files_view.js"
+    (accepted,) = re.findall(r'accept="([^"]*)"', page.read_text())
+    assert set(accepted.split(",")) == SUFFIXES
 
 
 def test_each_format_has_a_name_of_its_own() -> None:

@@ -87,7 +87,7 @@ function DropZone({ onFiles }) {
     input.current.value = "";
   };
   return html`<div class=${isOver ? "drop over" : "drop"}>
-    <input ref=${input} id="upload" class="unseen" type="file" multiple accept=".xlf,.xliff,.mqxliff,.sdlxliff,.mxliff,.tmx,.po,.pot" onChange=${choose} />
+    <input ref=${input} id="upload" class="unseen" type="file" multiple accept=".xlf,.xliff,.mqxliff,.sdlxliff,.mxliff,.txlf,.tmx,.po,.pot" onChange=${choose} />
     <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
 }
 
