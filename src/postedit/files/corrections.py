@@ -79,13 +79,14 @@ def _with_spaces(mt: str, result: PostEdit, places: Sequence[int]) -> PostEdit:
     """Return a correction with spaces at those of some places in its text that its edits, if it has any, reach."""
     text, edits = result.text, list(result.edits)
     for place in reversed(places):
-        row = next((row for row, edit in enumerate(edits) if edit.pe_span[0] <= place <= edit.pe_span[1]), None)
+        row = _edit_at(edits, text, place)
         if row is None and edits:
             continue
-        text = f"{text[:place]} {text[place:]}"
+        start, end = (place, place) if row is None else edits[row].pe_span
+        at = min(max(place, start), end)
+        text = f"{text[:at]} {text[at:]}"
         if row is None:
             continue
-        start, end = edits[row].pe_span
         op: Literal["insert", "replace"] = "insert" if edits[row].op == "insert" else "replace"
         later = (replace(edit, pe_span=(edit.pe_span[0] + 1, edit.pe_span[1] + 1)) for edit in edits[row + 1 :])
         edits[row:] = [replace(edits[row], op=op, pe_span=(start, end + 1)), *later]
@@ -98,6 +99,12 @@ def _with_spaces(mt: str, result: PostEdit, places: Sequence[int]) -> PostEdit:
         token_spans=tuple(compress(result.token_spans, changes)),
         confidences=tuple(compress(result.confidences, changes)),
     )
+
+
+def _edit_at(edits: Sequence[Edit], text: str, place: int) -> int | None:
+    """Return the number of the first edit that reaches a place in a text, or white space at it; None if none does."""
+    start, end = len(text[:place].rstrip()), len(text) - len(text[place:].lstrip())
+    return next((row for row, one in enumerate(edits) if one.pe_span[0] <= end and start <= one.pe_span[1]), None)
 
 
 def margins(text: str) -> tuple[str, str]:

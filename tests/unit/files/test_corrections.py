@@ -69,6 +69,7 @@ def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
         ("Ein <x/> zwei drei", "Ein zwei vier", "Ein <x/> zwei vier", ["vier"]),
         ("Drücken Sie <x/>.", "Sie drücken.", "Sie drücken <x/>.", ["Sie", "drücken "]),
         ("Gehen Sie <x/><y/> nun", "Nun gehen Sie", "<x/><y/> Nun gehen Sie", None),
+        ("eine rot <x/> erkannte", "eine rotannte", "eine <x/> rotannte", [" rotannte"]),
         ("Ein<x/> zwei drei", "Ein drei zwei", "Ein<x/> drei zwei", None),
         ("Ein <g>alter <x/> Text</g>", "Ein neuer Text", "Ein <g>neuer <x/> Text</g>", None),
         ("請 <x/> 點擊", "請點擊", "請<x/>點擊", None),
