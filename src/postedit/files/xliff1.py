@@ -11,7 +11,7 @@ from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit, percentage
 from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
-from postedit.files.xml_text import escape, has_tracked_changes, marked_text, text_length
+from postedit.files.xml_text import FEEDBACK, escape, marked_text, text_length, tracked_changes
 
 Value = TypeVar("Value")
 
@@ -348,8 +348,9 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
 def _former_targets(unit: Unit, element: Element) -> Iterator[OtherTarget]:
     """Yield the former targets in the tracked changes (SDL) or the history (memoQ) of a segment."""
     slot = slot_of(unit)
-    if slot.holder is not None and has_tracked_changes(slot.holder):
-        origin = unit.former_origin or unit.origin
+    changes = frozenset[str]() if slot.holder is None else tracked_changes(slot.holder)
+    if slot.holder is not None and changes:
+        origin = "human" if changes <= FEEDBACK else unit.former_origin or unit.origin
         yield OtherTarget(marked_text(slot.unit, slot.holder, before_changes=True), origin, former=True)
     for version in chain.from_iterable(
         one.elements("mq:historical-unit") for one in element.elements("mq:minorversions")

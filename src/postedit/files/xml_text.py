@@ -25,7 +25,10 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
 _STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 _ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
-_ADDED: Final = frozenset(["x-sdl-added", "x-sdl-feedback-added"])  # values of `mtype`; feedback is of reviewers
+FEEDBACK: Final = frozenset(["x-sdl-feedback-added", "x-sdl-feedback-deleted"])
+"""Types of the changes of reviewers, who assess the quality of what a translator wrote."""
+
+_ADDED: Final = frozenset(["x-sdl-added", "x-sdl-feedback-added"])  # values of `mtype`
 _DELETED: Final = frozenset(["x-sdl-deleted", "x-sdl-feedback-deleted"])
 _PHRASE: Final = "http://www.memsource.com/mxlf/2.0"  # the namespace of files whose text has the codes of Phrase
 _ANGULAR: Final = re.compile(r"(?P<kind>START|CLOSE)_(?P<name>[A-Z][A-Z\d_]*?)(?:_\d+)?")  # ids of `x` for tags
@@ -81,11 +84,10 @@ def longest_text(unit: Unit) -> int | None:
     return max(0, unit.room.left + former - text_length(unit.source.written()) + len(unit.source.text))
 
 
-def has_tracked_changes(element: Element) -> bool:
-    """Return whether an element has tracked changes of SDL Trados."""
-    return any(
-        child.attributes.get("mtype") in _ADDED | _DELETED or has_tracked_changes(child) for child in element.elements()
-    )
+def tracked_changes(element: Element) -> frozenset[str]:
+    """Return the types (`mtype`) of the tracked changes of SDL Trados that are in an element."""
+    own = (child.attributes.get("mtype", "") for child in element.elements())
+    return frozenset(own).intersection(_ADDED | _DELETED).union(*map(tracked_changes, element.elements()))
 
 
 def escape(character: str) -> str:

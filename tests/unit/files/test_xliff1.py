@@ -387,11 +387,18 @@ def test_candidates_are_those_of_the_segment() -> None:
     assert [one.target.text for one in second.candidates] == ["m2", "m3"]
 
 
-@pytest.mark.parametrize("kind", ["", "feedback-"])  # of translators, and of reviewers who assess the quality
-def test_tracked_changes_keep_the_former_target(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("deleted", "added", "origin"),
+    [
+        ("deleted", "added", "machine"),
+        ("feedback-deleted", "feedback-added", "human"),  # a reviewer changed what a translator had written
+        ("deleted", "feedback-added", "machine"),
+    ],
+)
+def test_tracked_changes_keep_the_former_target(deleted: str, added: str, origin: str) -> None:
     target = (
-        f'Das <mrk mtype="x-sdl-{kind}deleted" sdl:revid="1">alte</mrk>'
-        f'<mrk mtype="x-sdl-{kind}added" sdl:revid="2">neue</mrk> Haus'
+        f'Das <mrk mtype="x-sdl-{deleted}" sdl:revid="1">alte</mrk>'
+        f'<mrk mtype="x-sdl-{added}" sdl:revid="2">neue</mrk> Haus'
     )
     origins = 'origin="interactive"><sdl:prev-origin origin="mt"/></sdl:seg>'
     body = SEGMENTED.replace("C.", target).replace('origin="tm" percent="80"/>', origins)
@@ -400,7 +407,7 @@ def test_tracked_changes_keep_the_former_target(kind: str) -> None:
     assert (first.target.text, first.origin, first.former_origin) == ("Das neue Haus", "human", "machine")
     assert first.target.written() == target
     (candidate,) = first.candidates
-    assert (candidate.target.text, candidate.origin, candidate.former) == ("Das alte Haus", "machine", True)
+    assert (candidate.target.text, candidate.origin, candidate.former) == ("Das alte Haus", origin, True)
 
 
 @pytest.mark.parametrize(("status", "origin"), [("MachineTranslated", "machine"), ("ManuallyConfirmed", "human")])
