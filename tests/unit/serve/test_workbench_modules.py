@@ -662,6 +662,25 @@ def test_keys_in_an_empty_list_choose_nothing(page: Any) -> None:
     assert run(page, "lib editor/virtual_list", body) == [0, 2]
 
 
+def test_a_list_that_is_hidden_and_shown_again_shows_the_same_rows(page: Any) -> None:
+    body = """const nothing = () => {}, { VirtualList } = virtual_list;
+      const frames = async () => { for (let at = 0; at < 5; at++) await new Promise(requestAnimationFrame); };
+      const place = document.body.appendChild(document.createElement("div"));
+      const style = document.head.appendChild(document.createElement("style"));
+      style.textContent = "#again { height: 200px; overflow-y: auto; contain: strict; position: relative; }";
+      lib.render(lib.html`<${VirtualList} id="again" count=${300} rowHeight=${20} selected=${250} label=""
+        keyOf=${(at) => at} row=${(at) => `row ${at}`} onClick=${nothing} onSelect=${nothing} onEnter=${nothing}
+        onVisible=${nothing} />`, place);
+      const seen = () => Array.from(place.querySelectorAll(".row"), (row) => row.textContent);
+      await frames(); const before = seen();
+      place.style.display = "none"; await frames();
+      place.style.display = ""; await frames(); const after = seen();
+      lib.render(null, place); place.remove(); style.remove(); return [before, after];"""
+    before, after = run(page, "lib editor/virtual_list", body)
+    assert "row 250" in before
+    assert after == before
+
+
 def test_leaving_is_asked_about_where_the_browser_keeps_nothing(page: Any) -> None:
     body = """const asked = []; for (const isFull of [false, true]) {
       const storage = { length: 0, key: () => null, getItem: () => null, removeItem() {},

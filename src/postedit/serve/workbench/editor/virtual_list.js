@@ -21,7 +21,10 @@ export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onS
   const last = Math.min(count, Math.ceil((top + height) / rowHeight) + SPARE);
 
   useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
+    const observer = new ResizeObserver(([entry]) => {
+      setHeight(entry.contentRect.height);
+      setScroll(entry.target.scrollTop); // a list that is shown again is where it was, without an event
+    });
     observer.observe(ref.current);
     return () => observer.disconnect();
   }, []);
