@@ -22,7 +22,7 @@ import sqlalchemy as sql
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.phrase_learner import PhraseLearner
-from postedit.adapt.remembering import Remembering
+from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.jobs.editor_spec import Unedited
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -34,7 +34,7 @@ BATCH = 10_000  # corrections per transaction while the memory is filled
 class Reader:
     """A learner that reads entries and learns nothing, so that only the memory is measured."""
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Read the entries."""
         for _ in entries:
             pass

@@ -5,7 +5,7 @@ of the outputs of the model in its trained state, so it corrects what the model 
 that were rejected. Meanwhile the model learns online, and uses what it has learnt once that helps (`NeuralLearner`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +13,7 @@ from postedit.adapt.adaptation_config import OnlineConfig
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.neural_learner import NeuralLearner
 from postedit.adapt.phrase_learner import PhraseLearner
+from postedit.adapt.remembering import say_nothing
 from postedit.core.editor import Abilities, Detail, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -70,12 +71,13 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
         own = {f"phrases.{name}": value for name, value in trained.settings.items()} if trained.models else {}
         return Identity((*model.models, *trained.models), {**model.settings, **own})
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Take over further entries: the model learns corrections of mt, and phrases learn those of its outputs."""
         given = list(entries)
-        self._model_learner.learn_entries(given)
+        self._model_learner.learn_entries(given, progress)
         undone = {entry.undoes for entry in given}
-        self._phrase_learner.learn_entries(self._of_outputs(entry for entry in given if entry.number not in undone))
+        kept = (entry for entry in given if entry.number not in undone)
+        self._phrase_learner.learn_entries(self._of_outputs(kept), progress)
 
     def forget_all(self) -> None:
         """Return the model and the phrases to their trained states."""

@@ -3,10 +3,11 @@
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
+from postedit.adapt.remembering import say_nothing
 
 
 class JudgedLearner(ABC):
@@ -34,8 +35,8 @@ class JudgedLearner(ABC):
         spared = [self._spared[place] for place in range(self._window(self._learnt), self._learnt)]
         return not self._watched or sum(spared) > math.sqrt(sum(one * one for one in spared))
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries; all corrections that they undo are forgotten at once."""
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
+        """Take over further entries, with a call of `progress` for each; all that they undo are forgotten at once."""
         undone: set[int] = set()
         for entry in entries:
             if entry.undoes is None:
@@ -49,6 +50,7 @@ class JudgedLearner(ABC):
                 self._spared[place] = self._judge(place)
             self._learn(place)
             self._learnt = place + 1
+            progress()
 
     def forget_all(self) -> None:
         """Return to the model as it was trained."""

@@ -1,6 +1,6 @@
 """Loading of editors that learn: a model of any kind, with a memory of corrections that it follows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -12,7 +12,7 @@ from postedit.adapt.correction_memory import CorrectionMemory, Entry, MemoryPosi
 from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
-from postedit.adapt.remembering import Learner, Remembering
+from postedit.adapt.remembering import Learner, Remembering, say_nothing
 from postedit.core.arguments import check_kind
 from postedit.core.config import Config
 from postedit.core.editor import Editor
@@ -30,9 +30,10 @@ from postedit.text.similarity_index import SimilarityIndex
 class SimilarCorrections(SimilarityIndex):
     """An index, which follows a memory, of corrections to show to a language model for similar segments."""
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Take over further entries of a memory, in order: those that add and those that undo corrections."""
         for entry in entries:
+            progress()
             if entry.undoes is not None:
                 self.remove(entry.undoes)
             else:

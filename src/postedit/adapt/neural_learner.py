@@ -12,7 +12,7 @@ Both are turned off while they do not help, as measured on the latest correction
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.judged_learner import JudgedLearner
 from postedit.adapt.nearest import Near, NearestTriplets
+from postedit.adapt.remembering import say_nothing
 from postedit.core.editor import Detail, EditorWrapper, PostEdit, Segment
 from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
@@ -123,10 +124,10 @@ class NeuralLearner(JudgedLearner):
         self._outputs: dict[int, str] = {}  # outputs of the trained model, by the number of the correction
 
     @torch.inference_mode(False)  # in which an application may edit, and so learn what is new in the memory
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Take over further entries; see `JudgedLearner.learn_entries`."""
         self._adapters.use(True)
-        super().learn_entries(entries)
+        super().learn_entries(entries, progress)
         self._adapters.use(self.helps)
         self._outputs = {number: text for number, text in self._outputs.items() if number in self._corrections}
 

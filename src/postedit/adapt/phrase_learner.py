@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
+from postedit.adapt.remembering import say_nothing
 from postedit.core.editor import Side
 from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray, single_index
 from postedit.phrase.decoder import SearchLimits, edit_texts
@@ -37,6 +38,9 @@ _WATCHED: Final = 200
 
 _MOST_JUDGED: Final = 64
 """Number of latest edits, approximately, that decide how far the memory can be trusted."""
+
+_AT_ONCE: Final = 20_000
+"""Number of corrections that are indexed at once: fewer are sorted more often, more give no sign for long."""
 
 _NEARLY: Final = 1.0  # edits that score lower than no edit by up to this much are judged too
 _TRUST: Final = np.array([1.0, -1.0])  # prior means of slope and constant
@@ -85,11 +89,12 @@ class PhraseLearner:
         self._index = CorrectionIndex()
         self.forget_all()
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Take over further entries; corrections with a text longer than `search.max_input` are left out."""
         undone: set[int] = set()
         learnt = len(self._known)
         for entry in entries:
+            progress()
             if entry.undoes is not None:
                 undone.add(entry.undoes)
             elif (aligned := self.aligned(entry.correction)) is not None:
@@ -99,10 +104,14 @@ class PhraseLearner:
         if undone:
             learnt = self._forget(undone, learnt)
         unwatched = max(learnt, len(self._known) - _WATCHED)
-        self._index.add([(one.number, one.triplet) for one in self._known[learnt:unwatched]])
+        for start in range(learnt, unwatched, _AT_ONCE):
+            part = self._known[start : min(start + _AT_ONCE, unwatched)]
+            self._index.add([(one.number, one.triplet) for one in part])
+            progress()
         for one in self._known[unwatched:]:
             self._judged[one.number] = self._judge(one)
             self._index.add([(one.number, one.triplet)])
+            progress()
         for number in list(self._judged)[: -2 * _WATCHED]:  # keep more than are watched, as some may be undone
             del self._judged[number]
         self._change_model()

@@ -5,7 +5,7 @@ keeps to the position that the memory had when the job began.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,11 +17,18 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 
 
+def say_nothing() -> None:
+    """Do nothing; what learners call between corrections if nobody waits for a sign of progress."""
+
+
 class Learner(Protocol):
     """The part of an editor that changes with corrections."""
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries of a memory, in order: those that add and those that undo corrections."""
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
+        """Take over further entries of a memory, in order: those that add and those that undo corrections.
+
+        Many entries may take minutes; `progress` is called again and again meanwhile.
+        """
         ...
 
     def forget_all(self) -> None:
@@ -65,6 +72,8 @@ class Remembering(EditorWrapper[Editor]):
         self._project, self._author = project, author
         self._learnt = MemoryPosition(self.position.edition, 0)
         self._turn = threading.RLock()
+        self.progress: Callable[[], None] = say_nothing
+        """Called again and again while entries are learnt."""
 
     @property
     def abilities(self) -> Abilities:
@@ -163,7 +172,7 @@ class Remembering(EditorWrapper[Editor]):
                     self._learner.forget_all()
                     self._learnt = MemoryPosition(position.edition, 0)
                 try:
-                    self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
+                    self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last), self.progress)
                 except BaseException:  # some of them may have been learnt already
                     self._learner.forget_all()
                     self._learnt = MemoryPosition(position.edition, 0)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -12,7 +13,7 @@ from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.core.files import reason_of
 from postedit.core.processes import ignore_signals, signals_held
 from postedit.jobs.editing import silence_library
-from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, Work
+from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, StillLearning, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.service_logs import set_up_logs
 
@@ -21,6 +22,9 @@ _SECONDS_TO_END: Final = 5.0
 
 _COMPILING: Final = 30.0
 """Seconds that a process waits for others that compile, at most; well below `limits.batch_timeout_seconds`."""
+
+_SIGN_SECONDS: Final = 1.0
+"""Seconds between two signs of a process that learns; well below `limits.batch_timeout_seconds`."""
 
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Environment variables that PyTorch, NumPy and Numba read at import; a model process imports them later."""
@@ -47,6 +51,7 @@ class ModelProcess:
         self._is_unwanted = False
         self._starting = Lock()
         self.is_new = True  # until its first answer, which takes longer than later ones
+        self.has_learnt = False  # for more than a moment, before its last answer
         began(self)
         with self._starting:
             if self._is_unwanted:
@@ -78,6 +83,9 @@ class ModelProcess:
 
     def run(self, work: Work, seconds: float) -> Done:
         """Return the outcome of some work.
+
+        The time in which the process learns corrections does not count, as long as it makes progress: all corrections
+        of a project are learnt at its first segment, and a process that was killed would begin with them anew.
 
         Raises:
             ProcessDiedError: if the process ends, or is killed because it takes longer than `seconds`.
@@ -124,17 +132,43 @@ class ModelProcess:
             self._process.join()
 
     def _answer(self, seconds: float | None) -> object:
+        self.has_learnt = False
         try:
-            if not self._connection.poll(seconds):
-                self._process.kill()
-                raise ProcessDiedError(f"took more than {seconds:g} s, and was ended")
-            return self._connection.recv()
+            while self._connection.poll(seconds):
+                if not isinstance(found := self._connection.recv(), StillLearning):
+                    return found
+                self.has_learnt = True
+            self._process.kill()
+            raise ProcessDiedError(f"took more than {seconds:g} s, and was ended")
         except (EOFError, OSError):
             raise self._death() from None
 
     def _death(self) -> ProcessDiedError:
         self._process.join(_SECONDS_TO_END)
         return ProcessDiedError(f"ended with code {self._process.exitcode}")
+
+
+class SignsOfLearning:
+    """Tells the service, from time to time, that the process still learns.
+
+    Args:
+        connection: connection to the service.
+        clock: returns the time in seconds.
+    """
+
+    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connection, self._clock = connection, clock
+        self.start()
+
+    def start(self) -> None:
+        """Note that work begins."""
+        self._last = self._clock()
+
+    def give(self) -> None:
+        """Send a sign, unless the last one was sent, or work began, a moment ago."""
+        if self._clock() - self._last >= _SIGN_SECONDS:
+            self.start()
+            self._connection.send(StillLearning())
 
 
 def _serve(spec: ProcessSpec, connection: Connection) -> None:
@@ -151,7 +185,8 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
     silence_library()
     try:
         try:
-            editors = ProjectEditors(spec)
+            signs = SignsOfLearning(connection)
+            editors = ProjectEditors(spec, signs.give)
         except PosteditError as error:
             connection.send(str(error))
             return
@@ -164,6 +199,7 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
                 editors.forget_deleted()
                 connection.send(None)
             else:
+                signs.start()
                 connection.send(editors.done(work))
     except (EOFError, BrokenPipeError):
         return

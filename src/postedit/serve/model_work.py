@@ -82,6 +82,10 @@ class Done(NamedTuple):
     position: MemoryPosition | None
 
 
+class StillLearning(NamedTuple):
+    """A sign of a process that learns the corrections of a project before it edits, which may take many minutes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
     """Facts about a model, as reported by its process: fingerprint, abilities, and whether it learns."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from typing import Final
 
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
-from postedit.adapt.remembering import Remembering
+from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.core.editor import Editor, PostEdit, Segment, edited
 from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
@@ -59,10 +59,15 @@ class _ProjectEditor:
 
 
 class ProjectEditors:
-    """The editors of a model process: one without corrections, and one for each of the most recently used projects."""
+    """The editors of a model process: one without corrections, and one for each of the most recently used projects.
 
-    def __init__(self, spec: ProcessSpec) -> None:
-        self._spec = spec
+    Args:
+        spec: specification of the process.
+        progress: called again and again while corrections are learnt.
+    """
+
+    def __init__(self, spec: ProcessSpec, progress: Callable[[], None] = say_nothing) -> None:
+        self._spec, self._progress = spec, progress
         model = spec.editor_spec().load_model(spec.config.device)
         self._plain = _ProjectEditor(model)
         self._projects: OrderedDict[str, _ProjectEditor] = OrderedDict()
@@ -157,7 +162,9 @@ class ProjectEditors:
     def _load(self, name: str, where: str) -> _ProjectEditor:
         if self._memory is None:
             self._memory = CorrectionMemory(where, create=False)
-        return _ProjectEditor(self._load_from(self._memory.of(name)))
+        model = self._load_from(self._memory.of(name))
+        model.progress = self._progress
+        return _ProjectEditor(model)
 
     def _load_from(self, memory: CorrectionMemory) -> Remembering:
         from postedit.adapt.learning_editor import load_learning

@@ -307,11 +307,14 @@ class WorkerPool:
             self._retry(items)
             await self._restart(worker)
             return
-        self._measure(worker.model, items, time.monotonic() - started, is_usual=not was_new)
+        seconds = time.monotonic() - started
+        if worker.process.has_learnt:
+            _log.info("a process of model %s learnt and edited for %.0f s", worker.model, seconds)
+        self._measure(worker.model, items, seconds, is_usual=not (was_new or worker.process.has_learnt))
         self._settle(worker, items, done)
 
     def _measure(self, model: str, items: Sequence[WaitingSegment], seconds: float, *, is_usual: bool) -> None:
-        """Record a batch in the metrics and, unless its process was new, in the measured speed of the model."""
+        """Record a batch in the metrics and, if its process was not new and only edited, in the speed of the model."""
         self._metrics.batch_seconds.labels(model).observe(seconds)
         self._metrics.batch_segments.labels(model).observe(len(items))
         self._metrics.segments.labels(model, items[0].priority).inc(len(items))

@@ -1,6 +1,6 @@
 """A neural model with phrases after it: what post-editors make of its outputs counts at once, until it is undone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,10 +131,10 @@ def asked_of_phrases(editor: FollowedByPhrases, monkeypatch: pytest.MonkeyPatch)
     """Return a list that will have the entries from which phrases learn."""
     taken, learn = list[Entry](), editor._phrase_learner.learn_entries
 
-    def learn_entries(entries: Iterable[Entry]) -> None:
+    def learn_entries(entries: Iterable[Entry], progress: Callable[[], None]) -> None:
         found = list(entries)
         taken.extend(found)
-        learn(found)
+        learn(found, progress)
 
     monkeypatch.setattr(editor._phrase_learner, "learn_entries", learn_entries)
     return taken
@@ -171,6 +171,12 @@ def test_each_output_of_the_trained_model_is_found_once(path: Path, monkeypatch:
     asked.clear()
     editor.learn_entries([Entry(8, GIVEN[0], 1)])
     assert sorted(asked) == left[1:], "judged anew, with what was learnt before"
+
+
+def test_the_model_and_the_phrases_tell_of_their_progress(path: Path) -> None:
+    editor, calls = followed(path), list[str]()
+    editor.learn_entries([Entry(1, GIVEN[0], None), Entry(2, GIVEN[1], None)], lambda: calls.append("progress"))
+    assert len(calls) == 2 + 2 + 2, "the model learns both, the outputs are found, and the phrases are judged"
 
 
 @pytest.mark.parametrize("output", [" ", "a\0b"])

@@ -44,6 +44,15 @@ def test_only_the_judgements_of_the_latest_corrections_count(monkeypatch: pytest
     assert learner.helps
 
 
+def test_each_correction_that_is_learnt_again_is_progress() -> None:
+    learner, calls = Noting(watched=2), list[int]()
+    entries = [Entry(number, Correction(f"s{number}", "m", "p"), None) for number in range(1, 6)]
+    learner.learn_entries(entries, lambda: calls.append(len(learner.learnt)))
+    assert calls == [1, 2, 3, 4, 5]
+    learner.learn_entries([Entry(6, entries[0].correction, 1)], lambda: calls.append(len(learner.learnt)))
+    assert calls[5:] == [1, 2, 3, 4]
+
+
 # Some corrections are learnt, and then some undone, counted from the last one.
 BATCHES = st.lists(st.tuples(st.integers(0, 8), st.lists(st.integers(0, 12), max_size=9)), min_size=1, max_size=6)
 

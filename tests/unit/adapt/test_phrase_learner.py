@@ -1,5 +1,6 @@
 """What corrections change: at once, as if in any order, and without a trace once undone."""
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -279,6 +280,16 @@ def test_to_undo_one_of_the_last_corrections_judges_only_those_after_it(monkeypa
     judged.clear()
     learner.learn_entries([Entry(101, corrections[0], 1)])
     assert judged == [last, last + 1, last + 2, last + 4, last + 5]
+
+
+def test_each_correction_is_progress_and_so_is_each_that_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrase_learner, "_WATCHED", 5)
+    one, other, corrections, calls = empty_editor(), empty_editor(), OTHERS * 5, list[str]()
+    PhraseLearner(one).learn_entries(entries(corrections))
+    monkeypatch.setattr(phrase_learner, "_AT_ONCE", 4)
+    PhraseLearner(other).learn_entries(entries(corrections), lambda: calls.append("progress"))
+    assert len(calls) == len(corrections) + math.ceil((len(corrections) - 5) / 4) + 5
+    assert everything(other) == everything(one)
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.lists(st.sampled_from("abcd"), min_size=1))

@@ -10,7 +10,7 @@ import pytest
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry, MemoryPosition
-from postedit.adapt.remembering import Remembering
+from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
@@ -43,9 +43,10 @@ class Table(Editor):
     ) -> list[PostEdit]:
         return [PostEdit(output, False, -float(len(self.known))) for output in outputs]
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
+    def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         self.calls.append([])
         for entry in entries:
+            progress()
             self.calls[-1].append(entry.number)
             if entry.undoes is None:
                 self.known[entry.number] = entry.correction
@@ -93,14 +94,24 @@ def test_entries_that_come_while_others_are_learnt_count(memory: CorrectionMemor
     table, editor = remembering(memory)
     learn = table.learn_entries
 
-    def slowly(entries: Iterable[Entry]) -> None:
+    def slowly(entries: Iterable[Entry], progress: Callable[[], None]) -> None:
         if not table.calls:
             memory.delete("p")
             memory.add([Correction("a", "x", "y")])
-        learn(entries)
+        learn(entries, progress)
 
     table.learn_entries = slowly  # type: ignore[method-assign]
     assert texts(editor) == ["b", "e", "y"]
+
+
+def test_the_learner_tells_of_its_progress(memory: CorrectionMemory) -> None:
+    _, editor = remembering(memory)
+    calls: list[int] = []
+    editor.progress = lambda: calls.append(editor.learnt.last)
+    texts(editor)
+    assert calls == [0, 0], "once for each entry, before all are learnt"
+    texts(editor)
+    assert calls == [0, 0]
 
 
 def test_threads_take_turns(memory: CorrectionMemory) -> None:

@@ -1,13 +1,15 @@
 """What a model process does before it is ready, and what it forgets."""
 
 import errno
+import itertools
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, call
 
 import pytest
 from scripted import settings
@@ -15,15 +17,15 @@ from scripted_editor import ScriptedEditor, ScriptedProcess
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
-from postedit.adapt.remembering import Remembering
-from postedit.core.editor import PostEdit, Segment
+from postedit.adapt.remembering import Remembering, say_nothing
+from postedit.core.editor import Abilities, PostEdit, Segment
 from postedit.gate import Gate
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.editor_spec import EditorSpec
 from postedit.serve import model_process
 from postedit.serve.engine import _specs
-from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Work
+from postedit.serve.model_work import Done, EditKind, ModelFacts, ProcessSpec, ProjectSettings, StillLearning, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import LogConfig, ServedModel
 from postedit.text.glossary import Glossary, GlossaryEntry, unpacked
@@ -32,8 +34,9 @@ from postedit.text.glossary import Glossary, GlossaryEntry, unpacked
 class _Nothing:
     """Learns nothing."""
 
-    def learn_entries(self, entries: Any) -> None:
-        list(entries)
+    def learn_entries(self, entries: Any, progress: Callable[[], None] = say_nothing) -> None:
+        for _ in entries:
+            progress()
 
     def forget_all(self) -> None:
         pass
@@ -82,7 +85,7 @@ def test_processes_write_logs_as_the_service_does(
 ) -> None:
     config = settings(tmp_path, log={"level": "warning"})
     (spec,) = _specs(config).values()
-    monkeypatch.setattr(model_process, "ProjectEditors", lambda _: SimpleNamespace(facts=None))
+    monkeypatch.setattr(model_process, "ProjectEditors", lambda *_: SimpleNamespace(facts=None))
     model_process._serve(spec, _Gone())
     assert logs == [config.log]
 
@@ -115,6 +118,64 @@ def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_pat
     assert "garden" not in editors._projects
     assert "kitchen" in editors._projects
     memory.close()
+
+
+def test_a_process_tells_that_it_learns_all_corrections_of_a_project(tmp_path: Path) -> None:
+    place, times, connection = str(tmp_path / "postedit.db"), itertools.count(step=0.6), MagicMock()
+    with CorrectionMemory(place) as memory:
+        memory.add([Correction("a", "b", f"c{number}", project="garden") for number in range(5)])
+    signs = model_process.SignsOfLearning(connection, lambda: next(times))
+    editors = ProjectEditors(ProcessSpec(ServedModel(path="none"), 1, place), signs.give)
+    connection.reset_mock()
+    signs.start()
+    editors.done(Work(EditKind("m", "garden"), [Segment("a", "b")]))
+    assert connection.send.call_args_list == [call(StillLearning())] * 5, "after 1.2 s each"
+
+
+class _Answering:
+    """Stands for the process and both ends of its pipe; it sends the given answers, and None when it takes too long."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers, self.killed, self.pid, self.asked = [*answers], False, 1, list[float | None]()
+
+    def Pipe(self) -> tuple["_Answering", MagicMock]:  # noqa: N802 - as multiprocessing has it
+        return self, MagicMock()
+
+    def Process(self, **_: Any) -> "_Answering":  # noqa: N802
+        return self
+
+    def start(self) -> None:
+        pass
+
+    def send(self, _: object) -> None:
+        pass
+
+    def poll(self, seconds: float | None) -> bool:
+        self.asked.append(seconds)
+        return self.answers[0] is not None
+
+    def recv(self) -> object:
+        return self.answers.pop(0)
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+def test_the_time_for_a_batch_begins_again_with_each_sign_of_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts, sign, done, too_long = ModelFacts("f", Abilities(), True), StillLearning(), Done([], None), None
+    fake = _Answering(sign, facts, sign, sign, done, done, sign, too_long)
+    monkeypatch.setattr(model_process, "get_context", lambda _: fake)
+    process = model_process.ModelProcess(ProcessSpec(ServedModel(path="none"), 1, None))
+    work = Work(EditKind("m", "garden"), [])
+    assert process.run(work, 5.0) == done
+    assert process.has_learnt
+    assert process.run(work, 5.0) == done
+    assert not process.has_learnt
+    assert fake.asked == [None, None, 5.0, 5.0, 5.0, 5.0]
+    assert not fake.killed
+    with pytest.raises(model_process.ProcessDiedError, match="took more than 5 s"):
+        process.run(work, 5.0)
+    assert fake.killed, "a process that stops to give signs is ended"
 
 
 class _SlowStart:
