@@ -147,7 +147,8 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
     if user != access.caller.user or set(given) - {"password"} or access.caller.scopes is not None:
         access.caller.require("admin")
     access.store.people.change_user(user, **given)
-    _log.info("user %s changed by %s: %s", user, access.caller.name, ", ".join(given))
+    changed = (name if name == "password" else f"{name}={value}" for name, value in given.items())
+    _log.info("user %s changed by %s: %s", user, access.caller.name, ", ".join(changed))
     found = next((one for one in access.store.people.users() if one["id"] == user), None)
     if found is None:
         raise HttpError(404, f"there is no user {user!r}")

@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from postedit.adapt.correction import Correction
 from postedit.core.errors import DataError
 from postedit.files.corrections import margins
-from postedit.serve.schema import decisions, segments
+from postedit.serve.schema import decisions, events, segments
 from postedit.serve.segment_codes import ApiCode, marked_text_of, place_target, placed_codes
 from postedit.serve.segment_figures import SegmentFigures, figures_of, learnt_decisions
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, now, one_row
@@ -314,12 +314,18 @@ def _update(change: ProjectChange, file: str, numbers: Sequence[int], values: di
 
 
 def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepared, correction: int | None) -> None:
-    """Record a decision; it replaces a draft that the same person saved a moment ago, and adds up their times."""
+    """Record a decision; it replaces a draft that the same person saved a moment ago, and adds up their times.
+
+    The event of that draft is deleted, too, as the next one names the same segment: while people type, it would leave
+    an event every half a second for ever.
+    """
     figures = asdict(prepared.figures)
     seconds = given.seconds
     former = _draft_of_now(change, row) if given.state in ("open", "draft") else None
     if former is not None:
         change.execute(sql.delete(decisions).where(_is_decision(row), decisions.c.number == former["number"]))
+        of_former = (events.c.project == change.project) & (events.c.number == former["number"] + 1)
+        change.execute(sql.delete(events).where(of_former, events.c.kind == "segment"))
         times = [one for one in (former["seconds"], seconds) if one is not None]
         seconds = sum(times) if times else None
     change.execute(

@@ -347,7 +347,7 @@ class WorkerPool:
         """Replace a process that died; try again until a new one starts."""
         self._metrics.deaths.labels(worker.model).inc()
         worker.ready = False
-        pause = 1.0
+        pause, before = 1.0, worker.process.facts.fingerprint
         while not worker.ready:
             try:
                 await self._in_thread(worker.process.stop)
@@ -357,6 +357,12 @@ class WorkerPool:
                 _log.error("a process of model %s cannot be started, next try in %g s: %s", worker.model, pause, error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
+        if (after := worker.process.facts.fingerprint) != before:
+            _log.warning(
+                "a process of model %s has restarted with another model (%s, before: %s), since the files at its path "
+                "have changed; reload the model, so that all processes have the same",
+                *(worker.model, after, before),
+            )
 
     async def _started(self, spec: ProcessSpec) -> ModelProcess:
         """Return a new process that has loaded its model.

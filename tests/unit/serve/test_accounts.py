@@ -451,6 +451,8 @@ def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog:
         headers = {CSRF_HEADER: team.sign_in("root").json()["csrf"]}
         key = team.client.post("/v1/keys", json={"name": "x", "scopes": ["edit"]}, headers=headers).json()["id"]
         team.client.delete(f"/v1/keys/{key}", headers=headers)
+        change = {"active": True, "admin": False, "password": "another long one"}
+        team.client.patch(f"/v1/users/{team.ids['anna']}", json=change, headers=headers)
         team.client.delete(f"/v1/projects/{team.projects['ben']}", headers=headers)
         team.client.delete("/v1/session", headers=headers)
         by_key = team.key("anna", "edit")
@@ -460,11 +462,12 @@ def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog:
         "user root signed in from testclient",
         f"key {key} added by root: edit",
         f"key {key} deleted by root",
+        f"user {team.ids['anna']} changed by root: password, admin=False, active=True",
         f"project {team.projects['ben']} deleted by root",
         "user root signed out",
     ]
     requests = [getattr(record, FIELDS) for record in caplog.records if record.message == "request"]
-    assert [one.get("user") for one in requests] == [None, None, "root", "root", "root", "root", "anna"]
+    assert [one.get("user") for one in requests] == [None, None, *["root"] * 5, "anna"]
     ids = [one["id"] for one in team.store.people.keys(team.ids["anna"])]
     assert (requests[2]["by"], requests[-1]["by"]) == (f"user {team.ids['root']}", f"key {ids[0]}")
 

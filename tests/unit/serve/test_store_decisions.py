@@ -230,6 +230,23 @@ def test_what_is_written_in_one_go_is_one_decision(store: Store, file: str, monk
     assert day["seconds"] == len(texts) * 0.5 + 1
 
 
+def test_what_is_written_in_one_go_leaves_one_event(store: Store, file: str) -> None:
+    def shown(after: int) -> list[tuple[int, int]]:
+        found = store.projects.events("default", after, 99)
+        return [(one["numbers"][0], one["version"]) for one in found if one["kind"] == "segment"]
+
+    (last,) = store.projects.last_events(["default"]).values()
+    for text in ("d", "de", "der"):
+        save(store, file, 4, text, state="draft")
+    (known,) = store.projects.last_events(["default"]).values()
+    save(store, file, 1, "das", state="draft")
+    save(store, file, 4, "der Baum", state="draft")
+    save(store, file, 4, "der Baum")
+    save(store, file, 4, "der Baum!", state="draft")
+    assert shown(last) == [(1, 1), (4, 4), (4, 5), (4, 6)], "what is confirmed stays"
+    assert shown(known) == shown(last), "whoever knew the event of a draft gets the next one"
+
+
 def test_the_audit_has_what_was_confirmed_and_what_took_that_back(store: Store, file: str) -> None:
     def audit() -> list[tuple[int, str, str]]:
         found = store.projects.audit("default", 99)

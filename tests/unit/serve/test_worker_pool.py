@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -227,6 +228,23 @@ def test_one_client_that_asks_too_much_does_not_keep_others_out(
     with pytest.raises(OverloadedError):
         engine._check_wait("scripted", "interactive", 10, "anna")
     engine._check_wait("scripted", "interactive", 10, "ben")
+
+
+@pytest.mark.parametrize("now", ["as before", "another"])
+def test_a_process_that_restarts_with_another_model_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, now: str
+) -> None:
+    pool = engine_that_does_nothing(tmp_path)._pool
+    dead, fresh = (SimpleNamespace(facts=SimpleNamespace(fingerprint=one), stop=int) for one in ("as before", now))
+    worker = worker_pool._Worker("scripted", pool._specs["scripted"], 0, dead)  # type: ignore[arg-type]
+
+    async def started(_: object) -> Any:
+        return fresh
+
+    monkeypatch.setattr(pool, "_started", started)
+    asyncio.run(pool._restart(worker))
+    assert worker.process is fresh
+    assert ("another model (another, before: as before)" in caplog.text) == (now == "another")
 
 
 def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
