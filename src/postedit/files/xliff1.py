@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, TypeVar
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit, percentage
-from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
+from postedit.files.xliff1_patches import Slot, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import FEEDBACK, escape, marked_text, text_length, tracked_changes
 
@@ -25,7 +25,7 @@ _NAMESPACES: Final = {
     "http://www.idiominc.com/ws/asset": "iws",
 }
 
-_STATES: Final = {  # by `state`, `conf` of SDL, or `status` of memoQ
+_STATES: Final = {  # by `state`, `conf` of SDL, `status` of memoQ, or `translation_status` of WorldServer
     "new": UnitState.INITIAL,
     "needs-translation": UnitState.INITIAL,
     "needs-l10n": UnitState.INITIAL,
@@ -51,6 +51,8 @@ _STATES: Final = {  # by `state`, `conf` of SDL, or `status` of memoQ
     "ManuallyConfirmed": UnitState.TRANSLATED,
     "Reviewer1Confirmed": UnitState.REVIEWED,
     "Proofread": UnitState.FINAL,
+    "pending": UnitState.INITIAL,
+    "finished": UnitState.TRANSLATED,
 }
 
 _ORIGINS: Final[Mapping[str, Origin]] = {  # by `state-qualifier`, SDL's `origin`, memoQ's `status`, Phrase, WorldServer
@@ -60,6 +62,8 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # by `state-qualifier`, SDL's `origin
     "nmt": "machine",
     "amt": "machine",
     "machine-trans": "machine",
+    "machine_translation": "machine",
+    "machine_translation_mt": "machine",
     "MT": "machine",
     "MachineTranslated": "machine",
     "fuzzy-match": "fuzzy",
@@ -72,6 +76,7 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # by `state-qualifier`, SDL's `origin
     "interactive": "human",
     "auto-propagated": "human",  # confirmed by a person in another segment with the same source
     "x-post-edited": "human",
+    "manual_translation": "human",
 }
 
 _VERSIONS: Final[Mapping[str, Origin]] = {  # by the status of a former target in memoQ
@@ -195,12 +200,13 @@ def _present_length(collected: Collected, target: Element | None, sources: Seque
 
 
 def _max_length(unit: Element) -> int | None:
-    """Return the maximum number of characters of a target; None if the file gives none. In memoQ, -1 is none."""
-    values = unit.attributes
-    widths = [values.get("maxwidth", "")] if values.get("size-unit") == "char" else []
-    numbers = [int(one) for one in widths if _is_number(one)]
-    numbers += [int(one) for one in (values.get("mq:maxlengthchars", ""),) if _is_number(one) and int(one) > 0]
-    return min(numbers, default=None)
+    """Return the maximum number of characters of a target; None if the file gives none, as by -1 or 0 in dialects."""
+    values, metadata = unit.attributes, unit.first("iws:segment-metadata")
+    given = [values.get("maxwidth", "")] if values.get("size-unit") == "char" else []
+    of_dialects = [values.get("mq:maxlengthchars", "")]
+    of_dialects += [] if metadata is None else [metadata.attributes.get("max_segment_length", "")]
+    given += [one for one in of_dialects if one != "0"]
+    return min((int(one) for one in given if _is_number(one)), default=None)
 
 
 def _is_number(text: str) -> bool:
@@ -257,18 +263,25 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
     values = dict(element.attributes)
     of_target: Mapping[str, str] = {} if target is None else target.attributes
     of_segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
-    state = _first(_STATES, of_segment.get("conf"), of_target.get("state"), values.get("mq:status"))
+    metadata, status = element.first("iws:segment-metadata"), status_of(element)
+    of_status: Mapping[str, str] = {} if status is None else status.attributes
+    state = _first(
+        _STATES,
+        of_segment.get("conf"),
+        of_target.get("state"),
+        values.get("mq:status"),
+        of_status.get("translation_status"),
+    )
     if state is None and "m:confirmed" in values:
         state = UnitState.TRANSLATED if values["m:confirmed"] != "0" else UnitState.INITIAL
-    metadata = element.first("iws:segment-metadata")
-    status = None if metadata is None else metadata.first("iws:status")
     origin = _first(
         _ORIGINS,
         of_segment.get("origin"),
         of_target.get("state-qualifier"),
         values.get("m:trans-origin"),
         values.get("mq:status"),
-        None if status is None else status.attributes.get("match-quality"),
+        of_status.get("translation_type"),
+        of_status.get("match-quality"),
     )
     score = percentage(
         of_segment.get("percent"),

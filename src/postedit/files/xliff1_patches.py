@@ -20,6 +20,9 @@ _CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
 _NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
 _NO_MATCH_SDL: Final = {"percent": "0", "text-match": "None", "struct-match": "false"}  # else it looks like a match
 
+_CONFIRMED_WS: Final = {"translation_type": "manual_translation", "translation_status": "finished"}
+_NEW_WS: Final = {"translation_type": "machine_translation", "translation_status": "pending"}
+
 _ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
 
 
@@ -49,6 +52,12 @@ def segments_of(element: Element) -> list[tuple[str, Element]]:
         else:
             found += segments_of(child)
     return found
+
+
+def status_of(unit: Element) -> Element | None:
+    """Return the status of a unit in a file of WorldServer; None in other files."""
+    metadata = unit.first("iws:segment-metadata")
+    return None if metadata is None else metadata.first("iws:status")
 
 
 def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
@@ -85,6 +94,8 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
         level = _level(collected) if confirmed else "0"
         yield tag_patch(collected, unit, {"m:confirmed": level} | _present(unit, values))
+    elif (of_unit := status_of(unit)) is not None:
+        yield tag_patch(collected, of_unit, _CONFIRMED_WS if confirmed else _present(of_unit, _NEW_WS))
     if added := _added(changed):
         place = _end_of_notes(unit)
         yield patch(collected, place, place, added)

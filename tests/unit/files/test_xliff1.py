@@ -71,6 +71,12 @@ def test_a_unit_has_source_target_notes_and_languages() -> None:
     assert unit.notes == ("n",)
 
 
+WORLDSERVER = (
+    '<iws:segment-metadata tm_score="0.00" max_segment_length="0">'
+    '<iws:status translation_type="{}" translation_status="{}"/></iws:segment-metadata>'
+)
+
+
 @pytest.mark.parametrize(
     ("attributes", "inside", "state", "origin", "score"),
     [
@@ -88,6 +94,9 @@ def test_a_unit_has_source_target_notes_and_languages() -> None:
             "fuzzy",
             71.0,
         ),
+        ("", WORLDSERVER.format("manual_translation", "finished"), UnitState.TRANSLATED, "human", 0.0),
+        ("", WORLDSERVER.format("manual_translation", "pending"), UnitState.INITIAL, "human", 0.0),
+        ("", WORLDSERVER.format("machine_translation_mt", "x"), None, "machine", 0.0),
     ],
 )
 def test_state_origin_and_score(
@@ -551,6 +560,30 @@ def test_a_confirmed_target_of_phrase_is_so_in_the_step_of_the_file(level: str, 
     assert f'm:confirmed="{expected}"' in confirmed(phrase, "c", head=head)
 
 
+@pytest.mark.parametrize(
+    ("status", "after", "after_person"),
+    [
+        (
+            'translation_type="manual_translation" translation_status="finished"',
+            'translation_type="machine_translation" translation_status="pending"',
+            'translation_type="manual_translation" translation_status="finished"',
+        ),
+        (
+            'match-quality="fuzzy"',
+            'match-quality="fuzzy"',
+            'match-quality="fuzzy" translation_type="manual_translation" translation_status="finished"',
+        ),
+    ],
+)
+def test_the_status_in_worldserver_says_who_wrote_a_target(status: str, after: str, after_person: str) -> None:
+    body = (
+        '<trans-unit id="1"><source>a</source><target>b</target>'
+        f"<iws:segment-metadata><iws:status {status}/></iws:segment-metadata></trans-unit>"
+    )
+    assert f"<iws:status {after}/>" in patched(body, "c")
+    assert f"<iws:status {after_person}/>" in confirmed(body, "c")
+
+
 def test_a_confirmed_target_is_that_of_a_person() -> None:
     plain = '<trans-unit id="1"><source>a</source><target state-qualifier="leveraged-mt">b</target></trans-unit>'
     after = confirmed(plain, "c")
@@ -601,6 +634,12 @@ def test_the_greatest_length_of_several_segments_is_that_of_none() -> None:
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize(("length", "expected"), [("0", None), ("30", 30)])
+def test_the_greatest_length_in_worldserver_is_that_of_its_metadata(length: str, expected: int | None) -> None:
+    inside = WORLDSERVER.format("", "").replace('length="0"', f'length="{length}"')
+    assert one(f"<source>a</source>{inside}").max_length == expected
 
 
 @pytest.mark.parametrize(
