@@ -5,6 +5,7 @@ condition that the codes keep a given order, and so their nesting. The place of 
 adjacent is fixed.
 """
 
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -79,9 +80,14 @@ def missing_spaces(marked: MarkedText, output: str, places: Mapping[int, int]) -
             continue
         beside = output[max(0, place - 1) : place], output[place : place + 1]
         for side, (is_free, character) in enumerate(zip(_sides(output, place), beside, strict=True)):
-            if not is_free and not has_unspaced(character):
+            if not is_free and not has_unspaced(character) and not _is_wide_mark(character):
                 found.add((place, side))
     return [place for place, _ in sorted(found)]
+
+
+def _is_wide_mark(character: str) -> bool:
+    """Return whether a character is East Asian punctuation, which includes the space beside it."""
+    return unicodedata.category(character)[0] == "P" and unicodedata.east_asian_width(character) in ("F", "W")
 
 
 def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) -> list[int] | None:

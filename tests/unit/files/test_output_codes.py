@@ -126,6 +126,8 @@ def test_codes_take_the_order_of_the_source_where_words_do() -> None:
         ("Press <x/>.", "Drücken Sie.", "Drücken Sie <x/>."),
         ("<x/> <y/> of <z/>", "von", "<x/> <y/> von <z/>"),
         ("Click <x/> now", "请点击", "请<x/>点击"),
+        ("Click <x/> to save", "点击，保存。", "点击<x/>，保存。"),
+        ("Click <x/> now", "앱 누르기", "앱 <x/> 누르기"),
         ("one <g>two</g> three <h>four</h>", "eins zwei drei vier", "eins <g>zwei</g> drei <h>vier</h>"),
         ("<g>one</g> <h>two</h>", "eins", None),
         ("<g>m</g>ust", "muss", None),
