@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.files.corrections import Corrected, correct
+from postedit.files.corrections import Corrected, correct, place_translation
 from postedit.files.units import Unit
 from postedit.files.xml_text import escape
 from postedit.text.edits import apply_edits, changes
@@ -84,6 +84,15 @@ def test_a_code_that_stands_like_a_word_keeps_the_spaces_around_it(
     assert apply_edits(marked(before).text.strip(), result.text, result.edits) == result.text
     assert len(result.edits) == len(result.confidences) == len(result.token_spans)
     assert edits is None or [result.text[slice(*edit.pe_span)] for edit in result.edits] == edits
+
+
+@pytest.mark.parametrize("edits", [(), (Edit("insert", (0, 0), (0, 10)),)])
+def test_a_translation_has_the_spaces_that_were_put_around_its_codes(edits: tuple[Edit, ...]) -> None:
+    placed = place_translation(marked(" Press <x/> now"), PostEdit("Nun tippen", changed=True, edits=edits), escape)
+    assert placed.codes is not None
+    assert placed.codes.written(escape) == " Nun <x/> tippen"
+    assert placed.codes.output == f" {placed.result.text}" == " Nun  tippen"
+    assert [edit.pe_span for edit in placed.result.edits] == [(0, 11) for _ in edits]
 
 
 WORDS = st.lists(st.sampled_from(["Datei", "Dateien", "und", "1,5", "Sie", "öffnen", "a", "b"]), min_size=2, max_size=9)
