@@ -124,7 +124,10 @@ class Registry(Mapping[str, Architecture]):
     def _declared(self) -> dict[str, EntryPoint]:
         declared: dict[str, EntryPoint] = {}
         for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
-            if point.name in self._by_name or point.name in declared:
+            given = self._by_name.get(point.name)
+            if given is not None and point.value == f"{given.model.__module__}:{given.model.__qualname__}":
+                continue
+            if given is not None or point.name in declared:
                 raise RecipeError(
                     f"{_package_of(point)} calls an architecture {point.name}, as another package does: rename or "
                     "uninstall one of them"
@@ -144,8 +147,13 @@ def _import(point: EntryPoint) -> Architecture:
         raise RecipeError(
             f"{where}: {point.value} must be a subclass of postedit.core.model.Seq2Seq, not {model!r:.80}"
         )
-    if missing := [name for name in ("config_class", "inputs") if not hasattr(model, name)]:
-        raise RecipeError(f"{where}: {point.value} lacks the class attribute {' and '.join(missing)}")
+    config, inputs = getattr(model, "config_class", None), getattr(model, "inputs", None)
+    if not (isinstance(config, type) and issubclass(config, Config)):
+        raise RecipeError(
+            f"{where}: config_class must be a subclass of postedit.core.config.Config, not {config!r:.80}"
+        )
+    if not (isinstance(inputs, tuple) and inputs and {*inputs} <= {"src", "mt"}):
+        raise RecipeError(f'{where}: inputs must be a tuple of "src", "mt" or both, not {inputs!r:.80}')
     summary, *_ = (model.__doc__ or "").strip().splitlines() or [""]
     return Architecture(point.name, model, f"of {_package_of(point)}", summary.rstrip("."))
 
