@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -329,6 +330,11 @@ def _initialise(
         account = {"model": str(path), **transfer.to_dict(), **notice, "provenance": other.provenance}
         save_json(folder / INITIAL, account)
         console.print(f"Starting from {path}: {transfer}", soft_wrap=True, highlight=False, markup=False)
+        missing = [one.name for one in transfer.tensors if one.taken != "all"]
+        frozen = [name for name in missing if any(fnmatchcase(name, one) for one in recipe.train.freeze)]
+        if frozen:
+            why = f"train.freeze: what was not taken stays random, as it is not trained: {', '.join(frozen)}"
+            console.print(why, soft_wrap=True, highlight=False, markup=False)
 
 
 class _Run:

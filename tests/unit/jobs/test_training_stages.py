@@ -18,6 +18,7 @@ from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs import training
 from postedit.recipe import load_recipe
+from postedit.text.config import VocabularyConfig
 
 QUIET = Console(quiet=True)
 
@@ -169,8 +170,9 @@ def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Pa
     tiny_models.folder(layers_mt=2).save(tmp_path / "other")
     (tmp_path / "other" / "NOTICE").write_text("CC BY 4.0: Jörg")
     console = Console(record=True, width=200, quiet=False, file=(tmp_path / "console").open("w"))
-    recipe = load_recipe(path, [f"train.init={tmp_path / 'other'}"])
+    recipe = load_recipe(path, [f"train.init={tmp_path / 'other'}", 'train.freeze=["embed*"]'])
     training.train(recipe, tmp_path / "run", console=console)
+    assert "stays random" not in console.export_text(clear=False)
     account = json.loads((tmp_path / "run" / "initial.json").read_text())
     assert account["unused"]
     assert account["taken"]["all"]
@@ -179,6 +181,18 @@ def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Pa
     assert str(tmp_path) not in provenance
     assert '"init": "other"' in provenance
     assert (tmp_path / "run" / "model" / "NOTICE").read_text() == "CC BY 4.0: Jörg"
+
+
+def test_frozen_weights_that_the_other_model_lacks_are_announced(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    tiny_models.folder(text=tiny_models.processor(vocabulary=VocabularyConfig(size=276))).save(tmp_path / "other")
+    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+    change = ["stage=[]", f"train.init={tmp_path / 'other'}", 'train.freeze=["embed_*"]', "train.max_steps=1"]
+    training.train(load_recipe(path, change), tmp_path / "run", console=console)
+    names = [name for name in ModelFolder.load(tmp_path / "run" / "model").model.state_dict() if "embed_" in name]
+    said = console.export_text().partition("train.freeze: what was not taken stays random")[2].splitlines()[0]
+    assert names[0] in said
+    assert "head" not in said
 
 
 def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path: Path) -> None:
