@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from postedit.core.errors import DataError
 from postedit.evaluate.ter import EditCount
 from postedit.synthesis.noise.edit_profile import EditProfile, ShiftedBlock, inflected, measure_profile
-from postedit.synthesis.noise.noise_tables import expected_ter_histogram
+from postedit.synthesis.noise.noise_tables import (
+    _edit_weights,
+    _seen_rates,
+    expected_ter_histogram,
+    sentences_by_length,
+)
 from postedit.synthesis.triplet_counts import MAX_TER, ks_distance
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "ä"]), min_size=1, max_size=8).map(" ".join)
@@ -23,6 +28,34 @@ def test_directions_are_those_from_mt_to_pe() -> None:
     assert profile.substituted == {"r": {"q": 1}}
     assert profile.seen == {"a": 3, "b": 3, "c": 2, "x": 1, "r": 1}
     assert profile.sentences == {EditCount(0, 0, 1, 0, 4): 1, EditCount(0, 0, 0, 1, 3): 1, EditCount(0, 1, 0, 0, 3): 1}
+
+
+def test_words_are_those_after_the_shifts() -> None:
+    profile = measure_profile([("c d x a b", "a b c d")])
+    assert (profile.counts["shifts"], profile.deleted) == (1, {"x": 1})
+
+
+def test_short_words_have_no_inflected_forms() -> None:
+    forms = {"ab": {"cd": 1}, "Dateien": {"Datei": 1}}
+    assert EditProfile({}, {}, {}, {}, forms, {}).inflection_rate == 1.0
+
+
+def test_substitutes_seen_before_are_as_probable_as_by_witten_and_bell() -> None:
+    assert _seen_rates({"a": {"x": 3}, "b": {"x": 1, "y": 1}}, {"a": 0, "b": 1}).tolist() == [0.75, 0.5, 0.0]
+
+
+def test_a_length_with_few_sentences_takes_those_of_others() -> None:
+    sentences = {EditCount(0, 1, 0, 0, length): count for length, count in ((2, 1), (3, 200), (9, 1))}
+    _, ranges = sentences_by_length(EditProfile(sentences, {}, {}, {}, {}, {}))
+    assert [ranges[length].tolist() for length in (2, 3, 9)] == [[0, 201], [1, 201], [1, 202]]
+
+
+def test_edit_rates_of_rare_words_are_drawn_to_the_average() -> None:
+    ids = {"rare": 0, "often": 1, "kept": 2}
+    weights = _edit_weights({"rare": 1, "often": 100}, {"rare": 1, "often": 100, "kept": 899}, ids)
+    rare, often, kept, average = weights.tolist()
+    assert average == pytest.approx(0.101)
+    assert 0.0 < kept < average < rare < often < 1.0
 
 
 @pytest.mark.parametrize(
