@@ -111,3 +111,19 @@ def test_corpora_that_cannot_be_mixed_are_named(
     for side in ("src", "mt", "pe"):
         write(tmp_path / f"blank.{side}", [" ", ""])
     assert message in refused(synth(recipe(tmp_path, *corpora)))
+
+
+def test_a_triplet_stands_in_the_middle_of_its_stretch(synth: Synth, tmp_path: Path) -> None:
+    synth(recipe(tmp_path, {"files": corpus(tmp_path, "one", 1)}, {"files": corpus(tmp_path, "three", 3)}))
+    assert mixed(tmp_path) == ["three 0", "one 0", "three 1", "three 2"]
+
+
+def test_corpora_and_blocks_have_random_numbers_of_their_own(
+    synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.synthesis.selection.corpus_mix._BLOCK", 16)
+    names = [corpus(tmp_path, name, 32) for name in ("x", "y")]
+    synth(recipe(tmp_path, *({"files": name, "copies": 0.5} for name in names)))
+    chosen = [[int(line[2:]) for line in mixed(tmp_path) if line[0] == name] for name in names]
+    blocks = [{number % 16 for number in rows if number // 16 == block} for rows in chosen for block in (0, 1)]
+    assert len(set(map(frozenset, blocks))) == 4
