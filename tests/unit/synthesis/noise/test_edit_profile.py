@@ -187,3 +187,7 @@ def test_histogram_expected_at_the_real_lengths_is_the_real_one() -> None:
     assert profile.ter_histogram == {0: 200, 25: 100, 50: 150}
     assert expected_ter_histogram(profile, {2: 150, 4: 300}) == pytest.approx({0: 200, 25: 100, 50: 150})
     assert expected_ter_histogram(profile, {4: 3, 90: 3}) == pytest.approx({0: 4, 25: 2})
+
+
+def test_the_distance_of_histograms_is_the_same_both_ways() -> None:
+    assert ks_distance({0: 1}, {1: 1}) == ks_distance({1: 1}, {0: 1}) == 1.0
