@@ -71,7 +71,7 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
     assert not browser.serious_violations(ben, browser.axe_source())
     shoot(ben, "conflict")
     ben.get_by_role("button", name="Take theirs").click()
-    assert "anna" in field_text(ben)
+    ben.locator(".field", has_text="anna").wait_for()
     ben.keyboard.press("F2")
     ben.keyboard.press("Control+z")
     assert "ben" in field_text(ben), "the text that was given up is a step back"

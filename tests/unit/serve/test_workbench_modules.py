@@ -737,11 +737,23 @@ def test_text_given_up_in_a_conflict_is_a_step_back(page: Any) -> None:
       type("x"); editing.flush(); await wait(20);
       const entry = { ...queue.pending("f", 1), theirs: { ...rows.get(1), version: 5, target: "theirs",
         state: "draft" } };
-      queue.entries.value = [entry]; settle(editing, entry, false);
+      queue.entries.value = [entry]; await settle(editing, entry, false);
       const taken = [editing.draft.marked.text, editing.segment.value.version, queue.entries.value.length];
       editing.undo(); editing.flush();
       return [...taken, queue.pending("f", 1).body.target, queue.pending("f", 1).version];"""
     assert page.evaluate(EDITING % body) == ["theirs", 5, 0, "xm", 5]
+
+
+def test_text_taken_in_a_conflict_is_the_newest_of_the_other_person(page: Any) -> None:
+    body = """const { settle } = await import(`${base}/editor/settling.js`);
+      type("x"); editing.flush(); await wait(20);
+      const theirs = { ...rows.get(1), version: 5, target: "th", state: "draft" };
+      rows.set(1, { ...theirs, version: 7, target: "theirs" });
+      const entry = { ...queue.pending("f", 1), tried: false, theirs };
+      queue.entries.value = [entry]; type("y"); await settle(editing, entry, false);
+      const taken = [editing.draft.marked.text, editing.segment.value.version, queue.entries.value.length];
+      editing.undo(); return [...taken, editing.draft.marked.text];"""
+    assert page.evaluate(EDITING % body) == ["theirs", 7, 0, "yxm"]
 
 
 CACHE = """async () => { const { SegmentCache } = await import(`${base}/data/segment_cache.js`);
