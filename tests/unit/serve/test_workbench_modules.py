@@ -227,6 +227,24 @@ def test_change_during_a_save_follows_with_the_new_version(page: Any) -> None:
     assert page.evaluate(QUEUE % body) == {"sent": [["a", 0], ["abc", 1]], "ids": 2, "left": 0}
 
 
+def test_changes_are_sent_although_the_clock_is_set_back(page: Any) -> None:
+    body = """const real = Date.now;
+      try {
+        answer = () => { throw new ApiError(0, "no connection"); };
+        const first = make("one"); await first.put("f", 1, 0, { target: "left" }); first.stop();
+        stored.set("postedit.tab.one", String(Date.now()));
+        let count = 0, again; const twice = new Promise((resolve) => { again = resolve; });
+        answer = (body) => { if (!count++) throw new ApiError(500, "failed"); again();
+          return { segment: { version: 1 } }; };
+        const second = make("two"); await second.put("f", 2, 0, { target: "failed" });
+        Date.now = () => real() - 3_600_000;
+        await Promise.race([twice, new Promise((resolve) => setTimeout(resolve, 20_000))]);
+        await settle(); await second.start(); await settle(); second.stop();
+      } finally { Date.now = real; }
+      return saved;"""
+    assert page.evaluate(QUEUE % body) == ["failed", "left"]
+
+
 def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
     body = """let count = 0; answer = (body) => { if (!count++) throw new ApiError(0, "cut off");
       return { segment: { version: 1 } }; };

@@ -106,7 +106,7 @@ export class SaveQueue {
     const held = new Set();
     for (const entry of this.waiting.value) {
       const place = `${entry.file} ${entry.number}`;
-      if ((this.delays.value.get(entry.edit_id)?.until ?? 0) > Date.now()) held.add(place);
+      if ((this.delays.value.get(entry.edit_id)?.until ?? 0) > performance.now()) held.add(place);
       else if (!held.has(place)) return entry;
     }
     return undefined;
@@ -114,7 +114,7 @@ export class SaveQueue {
 
   #delay(entry, why) {
     const wait = Math.min(2 * (this.delays.value.get(entry.edit_id)?.wait ?? 500), LONGEST_DELAY);
-    this.delays.value = new Map(this.delays.value).set(entry.edit_id, { until: Date.now() + wait, wait, why });
+    this.delays.value = new Map(this.delays.value).set(entry.edit_id, { until: performance.now() + wait, wait, why });
     setTimeout(() => this.flush(), wait + 1);
   }
 
@@ -197,7 +197,7 @@ export class SaveQueue {
     const names = Array.from({ length: this.storage.length }, (_, index) => this.storage.key(index));
     for (const key of names.filter((name) => name.startsWith(this.prefix) && name !== this.prefix + this.tab)) {
       const life = lifeKey(key.slice(this.prefix.length));
-      if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
+      if (isRecent(this.storage.getItem(life))) continue;
       const left = this.#read(key);
       this.storage.removeItem(key); // first, to make room for the copy
       this.storage.removeItem(life);
@@ -219,12 +219,15 @@ function uuidFrom(bytes) {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** Return whether a sign of life is recent; one from the future was given before the clock was set back. @param {string | null} life */
+const isRecent = (life) => Math.abs(Date.now() - Number(life ?? 0)) < ALIVE;
+
 const lifeKey = (tab) => `postedit.tab.${tab}`;
 
 /** Return the name of this page, which survives a reload; a duplicated page gets another name. */
 function tabName() {
   const known = ofTab.getItem("postedit.tab");
-  const isTaken = known && Date.now() - Number(ofBrowser.getItem(lifeKey(known)) ?? 0) < ALIVE;
+  const isTaken = known && isRecent(ofBrowser.getItem(lifeKey(known)));
   const name = known && !isTaken ? known : newId();
   keep(ofTab, "postedit.tab", name);
   return name;
