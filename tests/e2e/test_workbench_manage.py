@@ -405,6 +405,26 @@ def refuse(page: Any, pattern: str, method: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_refused_change_does_not_hide_that_others_wait(anna: Person, ben: Person) -> None:
+    project = new_project(anna, ben="translator")
+    page = ben.page(f"project/{project}/file/{new_file(anna, project)}/2")
+    page.locator(".field").wait_for()
+    refuse(page, "**/segments/2", "PUT")
+    page.keyboard.press("F2")
+    page.keyboard.type("refused ")
+    refused = page.locator("a.save-state", has_text="1 change refused")
+    refused.wait_for()
+    page.keyboard.press("Alt+ArrowDown")
+    page.get_by_role("heading", name="Segment 3").wait_for()
+    ben.context.set_offline(True)
+    page.keyboard.press("F2")
+    page.keyboard.type("waiting ")
+    page.locator("span.save-state", has_text="Offline: 1 change").wait_for()
+    assert refused.count() == 1
+    assert not browser.serious_violations(page, browser.axe_source())
+
+
+@pytest.mark.slow
 def test_controls_show_what_is_after_a_refusal(anna: Person) -> None:
     project = new_project(anna, ben="translator")
     page = anna.page("people")

@@ -92,18 +92,17 @@ function Head({ project, queue, onHelp }) {
     ${isChanging && html`<${PasswordDialog} person=${user.value} onClose=${() => setChanging(false)} />`}</header>`;
 }
 
-/** Shows whether everything is saved. */
+/** Shows whether everything is saved; a change that waits for the person does not hide that others are not. */
 function SaveState({ queue }) {
   if (!queue) return null;
   const count = new Set(queue.waiting.value.map((entry) => `${entry.file} ${entry.number}`)).size;
   const conflicts = queue.conflicts.value, refused = queue.entries.value.filter((entry) => entry.refused);
   const [troubled] = [...conflicts, ...refused];
-  if (troubled) {
-    const text = conflicts.length ? t.save.conflicts(conflicts.length) : t.save.refused(refused.length);
-    return html`<span role="status"><a class="save-state bad" href=${address("project", troubled.project, "file", troubled.file, troubled.number)}>${text}</a></span>`;
-  }
   const [tone, text, said = text] = stateOf(queue, count);
-  return html`<span class=${`save-state ${tone}`} title=${queue.delayed.length ? queue.delays.value.get(queue.delayed[0].edit_id).why : undefined}>${text}</span>
+  const trouble = conflicts.length ? t.save.conflicts(conflicts.length) : t.save.refused(refused.length);
+  const link = troubled && html`<span role="status"><a class="save-state bad" href=${address("project", troubled.project, "file", troubled.file, troubled.number)}>${trouble}</a></span>`;
+  if (troubled && tone !== "bad") return link;
+  return html`${link}<span class=${`save-state ${tone}`} title=${queue.delayed.length ? queue.delays.value.get(queue.delayed[0].edit_id).why : undefined}>${text}</span>
     <span class="unseen" role="status">${tone === "bad" ? said : ""}</span>`; // screen readers announce problems only
 }
 
