@@ -307,7 +307,7 @@ def _too_large(limit: int) -> str:
 
 def _hosts(config: ServeConfig) -> Collection[str]:
     """Return the host names under which requests are accepted; empty: any name."""
-    return {*LOOPBACK, config.host.strip("[]").lower(), *config.hosts} if config.local or config.hosts else ()
+    return {*LOOPBACK, config.host.lower(), *config.hosts} if config.local or config.hosts else ()
 
 
 def _host_name(host: str) -> str:

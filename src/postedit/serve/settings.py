@@ -201,6 +201,11 @@ class ServeConfig(Config):
             raise ValueError(f"default_model: {self.default_model!r} is none of the models ({', '.join(self.models)})")
         return self
 
+    @field_validator("host")
+    @classmethod
+    def _without_brackets(cls, host: str) -> str:
+        return host.strip("[]")
+
     @field_validator("hosts")
     @classmethod
     def _check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:

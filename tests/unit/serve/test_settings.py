@@ -80,6 +80,12 @@ def test_behind_a_proxy_or_under_another_name_people_sign_in() -> None:
     assert not parse_settings({"models": MODELS, "hosts": ["localhost"]}, "test").auth_required
 
 
+def test_an_address_to_listen_on_may_be_in_brackets() -> None:
+    config = parse_settings({"models": MODELS, "host": "[::1]"}, "serve.toml")
+    assert config.host == "::1", "as the system wants it"
+    assert config.local
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
 def test_names_of_this_machine_are_known(host: str) -> None:
     assert is_loopback(host)
