@@ -15,8 +15,8 @@ from postedit.core.tensor_files import named_tensors, shape_text
 VocabularyTokens = Mapping[str, Sequence[str]]
 """The tokens of a model's vocabularies, in order of their ids, by text ("src", "mt", "pe")."""
 
-_ROW_PER_TOKEN: Final = re.compile(r"(^|\.)embed|(^|\.)head\.|^bias$|\.shared\.weight$")
-"""Names of tensors with one row per token: embeddings and output layers."""
+_ROW_PER_TOKEN: Final = re.compile(r"(?P<table>(^|\.)embed)|(^|\.)head\.|^bias$|\.shared\.weight$")
+"""Names of tensors with one row per token: embeddings and output layers; see `_has_row_per_token`."""
 
 _SHOWN: Final = 5
 
@@ -77,7 +77,8 @@ def take_weights(model: Seq2Seq, tokens: VocabularyTokens, other: Seq2Seq, other
     def take(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> TensorTransfer:
         side = _side(names, model)
         with torch.no_grad():
-            return _take(names[0], tensor, source, tokens.get(side, ()), other_tokens.get(side, ()))
+            vocabularies = tokens.get(side, ()), other_tokens.get(side, ())
+            return _take(names[0], tensor, source, vocabularies if _has_row_per_token(names, model) else None)
 
     return _transfer(model, other, take)
 
@@ -93,7 +94,7 @@ def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
         shape, theirs = tuple(tensor.shape), tuple(source.shape)
         if shape == theirs:
             return TensorTransfer(names[0], shape, "all")
-        if len(shape) > 1 and _ROW_PER_TOKEN.search(names[0]) and shape[1:] == theirs[1:]:
+        if len(shape) > 1 and shape[1:] == theirs[1:] and _has_row_per_token(names, model):
             return TensorTransfer(names[0], shape, "tokens")
         return TensorTransfer(names[0], shape, "nothing", f"it is {shape_text(theirs)} in the other model")
 
@@ -119,12 +120,21 @@ def _transfer(
     return transfer
 
 
+def _has_row_per_token(names: Sequence[str], model: Seq2Seq) -> bool:
+    """Return whether a tensor has one row per token; a linear layer that reads embeddings, as in a readout, has not."""
+    found = _ROW_PER_TOKEN.search(names[0])
+    holders = (model.get_submodule(name.rpartition(".")[0]) for name in names)
+    return found is not None and not (found["table"] and all(type(holder) is nn.Linear for holder in holders))
+
+
 def _take(
-    name: str, tensor: Tensor, source: Tensor, tokens: Sequence[str], other_tokens: Sequence[str]
+    name: str, tensor: Tensor, source: Tensor, vocabularies: tuple[Sequence[str], Sequence[str]] | None
 ) -> TensorTransfer:
+    """Take a tensor; if it has a row for each token of `vocabularies`, ours and theirs, the rows of tokens in both."""
     shape = tuple(tensor.shape)
-    has_rows = _ROW_PER_TOKEN.search(name) and tensor.dim() and source.dim() and shape[1:] == tuple(source.shape[1:])
-    if has_rows and list(tokens) != list(other_tokens):
+    has_rows = tensor.dim() and source.dim() and shape[1:] == tuple(source.shape[1:])
+    if vocabularies is not None and has_rows and list(vocabularies[0]) != list(vocabularies[1]):
+        tokens, other_tokens = vocabularies
         extra = shape[0] - len(tokens)  # rows after those of the tokens, such as that of KEEP
         if extra >= 0 and extra == source.shape[0] - len(other_tokens):
             ids = {token: i for i, token in enumerate(other_tokens)}

@@ -91,6 +91,20 @@ def test_operations_keep_their_rows_when_the_vocabulary_changes() -> None:
         assert torch.equal(after[-1], source[-1])
 
 
+def test_a_layer_that_reads_embeddings_has_no_rows_of_tokens() -> None:
+    """`readout.embedding` has a row per unit of the readout, of which there may be more than tokens."""
+    text = tiny_models.processor()
+    other_text = TextProcessor.fit(text.config, lambda: [Triplet("a cat sat", "eine Katze", "die Katze saß da")] * 4)
+    sizes = {"embedding": 4, "hidden": 4, "maxout": len(text.tokens["pe"])}
+    ours, theirs = (tiny_models.folder("attention-nmt", one, **sizes).model for one in (text, other_text))
+    for parameter in theirs.parameters():
+        parameter.data.normal_()
+    transfer = take_weights(ours, text.tokens, theirs, other_text.tokens)
+    assert "readout.embedding.weight" in {tensor.name for tensor in transfer.of("all")}
+    name = "readout.embedding.weight"
+    assert torch.equal(ours.get_parameter(name), theirs.get_parameter(name))
+
+
 def test_a_model_of_the_other_direction_keeps_the_rows_of_its_own_tokens() -> None:
     """In `reverse`, which writes mt, what is named after pe has the vocabulary of mt."""
     vocabulary = VocabularyConfig(size=280, sharing="separate")
