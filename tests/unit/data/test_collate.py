@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.data.collate import Ragged
+from postedit.data.collate import Ragged, divide
 
 ROWS = st.lists(st.lists(st.integers(1, 99), max_size=6), max_size=8)
 
@@ -33,3 +33,8 @@ def test_padding(rows: list[list[int]]) -> None:
     longest = max(map(len, rows), default=0)
     assert table.tolist() == [row + [0] * (longest - len(row)) for row in rows]
     assert mask.tolist() == [[True] * len(row) + [False] * (longest - len(row)) for row in rows]
+
+
+def test_rows_in_any_order_are_divided_within_the_budget() -> None:
+    batches = divide(np.array([5, 7, 6, 2]), np.arange(4), budget=20)
+    assert [batch.tolist() for batch in batches] == [[0, 1], [2, 3]]
