@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -25,9 +26,11 @@ from postedit.search import (
     draft_decode,
     greedy,
 )
+from postedit.search.beam import _Live
 from postedit.search.guidance import NO_GUIDANCE
 from postedit.search.lexical_constraints import MissingPhrases, Required
 from postedit.search.repetition import NoRepeat
+from postedit.search.rules import NextTokens
 
 
 def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
@@ -269,3 +272,13 @@ def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:
         assert other.tokens == (C,)
     (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([DraftGroup(batch(), [[A]], limits(9))])
     assert whole[0].tokens == (C,)
+
+
+def test_a_continuation_is_at_the_limit_of_its_own_hypothesis() -> None:
+    ranked = torch.tensor([[-1.0, -3.0, -5.0, -7.0], [-2.0, -4.0, -6.0, -8.0]])
+    best = NextTokens(torch.tensor([[5, 6, 7, 8]] * 2), ranked, ranked, torch.tensor([False, True]))
+    rules: Any = SimpleNamespace(best=lambda *_: best, guidance=NO_GUIDANCE)
+    live = _Live(cast(Any, None), rules, torch.tensor([0]), torch.zeros(1, 2, dtype=torch.long), torch.zeros(1, 2))
+    found = live.candidates(torch.zeros(2, 9), 1)
+    assert found.parents.tolist() == [[0, 1, 0, 1]]
+    assert found.at_limit.tolist() == [[False, True, False, True]]

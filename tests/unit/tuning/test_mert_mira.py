@@ -124,6 +124,34 @@ def test_weights_that_explain_the_errors_are_found_whatever_the_scale(search, me
     assert weights.tolist() == search(lists, start, np.full(4, NOWHERE), seed=5).tolist()
 
 
+def test_of_stretches_with_the_same_loss_the_longest_is_taken() -> None:
+    features, counted = np.array([[2.0, -1.0], [3.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 2.0], [1.0, 2.0], [0.0, 2.0]])
+    lists = NBestLists(features, counted, np.array([0, 3]), additive_metric("ter"))
+    found = line_optimum(lists, np.array([1.0, 0.0]), np.array([0.0, 1.0]), -2.0, 10.0)  # corners at -1 and 3
+    assert (found.step, found.loss) == (6.5, 0.0)
+
+
+@pytest.mark.parametrize(("bound", "least"), [(10.0, NOWHERE), (10.0, 0.01), (0.6, NOWHERE)])
+def test_mira_moves_weights_just_far_enough_from_fear_to_hope(bound: float, least: float) -> None:
+    features = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -9.0]])
+    counted = np.array([[0.0, 2.0], [2.0, 2.0], [3.0, 2.0]])  # the third is worse than the second, but not feared
+    lists = NBestLists(features, counted, np.array([0, 3]), additive_metric("ter"))
+    start, lower = np.array([2.0, 0.0]), np.array([least, NOWHERE])
+    apart = (features[0] - features[1]) / lists.scales
+    step = min(bound, (2.0 - (features[0] - features[1]) @ start) / (apart @ apart))
+    expected = np.maximum(start + step * apart / lists.scales, lower)
+    assert lists.loss(start) > lists.loss(expected) == 0.0
+    assert mira(lists, start, lower, passes=1, bound=bound) == pytest.approx(expected)
+    assert mira(lists, start, lower, passes=1, bound=1e-3) == pytest.approx(start)  # which changes no output
+
+
+def test_mira_returns_the_mean_of_the_weights_in_a_pass() -> None:
+    features, counted = np.array([[0.0, 1.0], [1.0, 0.0]] * 2), np.array([[0.0, 2.0], [2.0, 2.0]] * 2)
+    lists = NBestLists(features, counted, np.array([0, 2, 4]), additive_metric("ter"))
+    found = mira(lists, np.array([2.0, 0.0]), np.full(2, NOWHERE), passes=1, bound=0.2)
+    assert found == pytest.approx(np.array([0.8, 1.2]))  # of [1.2, 0.8] and [0.4, 1.6], after each sentence
+
+
 def test_mira_keeps_weights_above_their_bounds() -> None:
     lists = learnable("ter")
     weights = mira(lists, np.array([1.0, 1.0, 1.0, 1.0]), np.array([1e-3, 1e-3, NOWHERE, NOWHERE]))
