@@ -39,7 +39,6 @@ class NoRepeat:
         for text in self.known:
             most = torch.maximum(most, self._counts(text, context))
         allowed = counts < most
-        allowed |= (self.lengths < self.n - 1).unsqueeze(1)
         allowed[:, list(NOT_TEXT)] = True
         return allowed
 
