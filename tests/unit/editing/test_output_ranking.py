@@ -45,6 +45,7 @@ def test_a_combination_may_choose_mt() -> None:
         ({"banned": ("Haus",)}, Constraints()),
         ({}, Constraints(banned=("Haus",))),
         ({}, Constraints(required=("Heim",))),
+        ({}, Constraints(prefix="das Hei")),
         ({"required": ("Heim",)}, Constraints()),
         ({"mt_candidate": False}, Constraints()),
     ],
@@ -58,3 +59,12 @@ def test_a_combination_does_not_choose_mt_against_constraints(
 
 def test_mt_that_search_has_found_is_an_output_like_others() -> None:
     assert texts(SearchConfig(beam=3, n_best=3, mt_candidate=False), Constraints(), found_mt=True)[0] == "das Haus"
+
+
+def test_of_least_risk_is_no_output_that_the_length_limit_ended() -> None:
+    ended, other = Hypothesis((7, 9), (0.0,), hit_limit=True), Hypothesis((9, 7), (-1.0,))
+    segment: Any = SimpleNamespace(mt="das Haus", segment=Segment("the house", "das Haus"))
+    processor: Any = _Processor()
+    found = [ended, other, Hypothesis((7, 8), (-5.0,))]
+    ranked = OutputRanking(processor, ALL.with_options(mbr=1.0), None).n_best(segment, found, found[:2])
+    assert ranked[-1] is ended
