@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS
-from postedit.core.types import Batch, Stream, Target
+from postedit.core.types import Batch, Shortlist, Stream, Target
 from postedit.models.copycat import Copycat, CopycatConfig
 from postedit.models.transformer import Transformer, TransformerConfig
 from postedit.nn import copying, heads
@@ -85,6 +85,14 @@ def test_where_padding_is_computed_the_host_never_waits(monkeypatch: pytest.Monk
     with Waits() as there:
         torch.autograd.grad(distribution(leaves, ids, masks).label_loss(labels, mask, smoothing).loss, leaves)
     assert there.found == []
+
+
+def test_tokens_that_are_not_on_a_shortlist_are_not_copied() -> None:
+    mixture, shortlist = distribution(*parts()), Shortlist(3, torch.tensor([5, 8]))
+    gate, generated = mixture.log_gates_NKG[..., :1].exp(), mixture.generator.log_probs()
+    copied = mixture.log_probs().exp() - gate * generated.exp()
+    expected = gate * generated[..., shortlist.token_ids].softmax(-1) + copied[..., shortlist.token_ids]
+    torch.testing.assert_close(mixture.among(shortlist).exp(), expected / expected.sum(-1, keepdim=True))
 
 
 def test_logits_and_shares_of_any_size_give_finite_losses_and_gradients() -> None:
