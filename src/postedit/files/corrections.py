@@ -1,7 +1,7 @@
 """Corrections of units: turn the output of an editor into content for the file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Literal, NamedTuple
@@ -57,22 +57,44 @@ def place_correction(marked: MarkedText, result: PostEdit, escape: Escape, sourc
     mt = marked.text.strip()
     lead, tail = margins(marked.text)
     given_up: tuple[Fault, ...] = ()
-    is_spaced = False
-    while result.changed and result.text.strip():
+
+    def place(result: PostEdit) -> PlacedCodes | dict[int, Fault]:
         edits = [_moved(edit, len(lead)) for edit in result.edits]
-        found = place_codes(marked, lead + result.text + tail, edits, escape, source)
+        return place_codes(marked, lead + result.text + tail, edits, escape, source)
+
+    while result.changed and result.text.strip():
+        found = place(result)
         if isinstance(found, PlacedCodes):
-            spaces = [] if is_spaced else missing_spaces(marked, found.output, found.places)
-            if not spaces:
-                return Placed(found, result, given_up)
-            result, is_spaced = _with_spaces(mt, result, [place - len(lead) for place in spaces]), True
-            continue
+            spaced = _spaced(mt, found, result, len(lead), place)
+            return Placed(spaced[0] if spaced[1].changed else None, spaced[1], given_up)
         given_up += tuple(found.values())
-        result = keep_edits(mt, result, [row not in found for row in range(len(edits))])
+        result = keep_edits(mt, result, [row not in found for row in range(len(result.edits))])
     if result.changed:
         given_up += tuple("no text" for _ in result.edits)
         result = keep_edits(mt, result, [False] * len(result.edits))
     return Placed(None, result, given_up)
+
+
+def _spaced(
+    mt: str, codes: PlacedCodes, result: PostEdit, offset: int, place: Callable[[PostEdit], object]
+) -> tuple[PlacedCodes, PostEdit]:
+    """Return a correction with the spaces that codes lack, and its codes, as they were where new spaces do not help.
+
+    Args:
+        mt: the text that was corrected.
+        codes: places of the codes in the output.
+        result: the correction.
+        offset: position of its text in the output.
+        place: function that places the codes in another correction.
+    """
+    spaces = missing_spaces(codes.marked, codes.output, codes.places)
+    if not spaces:
+        return codes, result
+    spaced = _with_spaces(mt, result, [position - offset for position in spaces])
+    found = place(spaced)
+    if isinstance(found, PlacedCodes) and len(missing_spaces(found.marked, found.output, found.places)) < len(spaces):
+        return found, spaced
+    return codes, result
 
 
 def _with_spaces(mt: str, result: PostEdit, places: Sequence[int]) -> PostEdit:
@@ -134,20 +156,18 @@ def translated(unit: Unit, text: str, escape: Escape) -> str | None:
 
 def place_translation(source: MarkedText, result: PostEdit, escape: Escape) -> Placed:
     """Return a translation with the places of the codes of its source, if each has one; see `translated`."""
-    lead, tail = margins(source.text)
-    found = _place_all(source, lead + result.text.strip() + tail, escape)
-    spaces = [] if found is None else missing_spaces(source, found.output, found.places)
-    if spaces:
-        by = len(margins(result.text)[0]) - len(lead)
-        result = _with_spaces(result.draft or "", result, [place + by for place in spaces])
-        found = _place_all(source, lead + result.text.strip() + tail, escape)
-    return Placed(found, result)
+    (lead, tail), (start, end) = margins(source.text), margins(result.text)
 
+    def place(result: PostEdit) -> PlacedCodes | None:
+        output = lead + result.text[len(start) : len(result.text) - len(end)] + tail
+        whole = TextChange(TextSpan(0, len(source.text)), TextSpan(0, len(output)))
+        found = place_codes(source, output, [whole], escape)
+        return found if isinstance(found, PlacedCodes) else None
 
-def _place_all(source: MarkedText, output: str, escape: Escape) -> PlacedCodes | None:
-    whole = TextChange(TextSpan(0, len(source.text)), TextSpan(0, len(output)))
-    found = place_codes(source, output, [whole], escape)
-    return found if isinstance(found, PlacedCodes) else None
+    found = place(result)
+    if found is None:
+        return Placed(None, result)
+    return Placed(*_spaced(result.draft or "", found, result, len(lead) - len(start), place))
 
 
 def _raws(marked: MarkedText) -> Counter[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.files.corrections import Corrected, correct, place_translation
+from postedit.files.corrections import Corrected, correct, margins, place_translation, translated
 from postedit.files.units import Unit
 from postedit.files.xml_text import escape
 from postedit.text.edits import apply_edits, changes
@@ -73,6 +73,7 @@ def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
         ("Ein<x/> zwei drei", "Ein drei zwei", "Ein<x/> drei zwei", None),
         ("Ein <g>alter <x/> Text</g>", "Ein neuer Text", "Ein <g>neuer <x/> Text</g>", None),
         ("請 <x/> 點擊", "請點擊", "請<x/>點擊", None),
+        ("a <x/> !<y/> b", "Haus b", "Haus<x/><y/> b", ["Haus"]),  # no space would part both from the word
     ],
 )
 def test_a_code_that_stands_like_a_word_keeps_the_spaces_around_it(
@@ -93,6 +94,25 @@ def test_a_translation_has_the_spaces_that_were_put_around_its_codes(edits: tupl
     assert placed.codes.written(escape) == " Nun <x/> tippen"
     assert placed.codes.output == f" {placed.result.text}" == " Nun  tippen"
     assert [edit.pe_span for edit in placed.result.edits] == [(0, 11) for _ in edits]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("Press <x/>.", "Drücken", "<x/> Drücken"),
+        ("Press <x/>.", "Press", "Press <x/>"),
+        ("Seite <x/> von <y/> ", "Von Seite", "<x/> Von Seite <y/> "),
+        (" Seite <x/> von", " von Seite ", " <x/> von Seite"),
+    ],
+)
+def test_spaces_for_codes_at_the_ends_of_translations_are_kept(source: str, text: str, expected: str) -> None:
+    found = place_translation(marked(source), PostEdit(text, changed=True), escape)
+    assert found.codes is not None
+    assert found.codes.written(escape) == expected
+    (lead, tail), (start, end) = margins(marked(source).text), margins(text)
+    output = found.codes.output
+    assert start + output[len(lead) : len(output) - len(tail)] + end == found.result.text
+    assert translated(Unit("1", marked(source), None), text, escape) == expected
 
 
 WORDS = st.lists(st.sampled_from(["Datei", "Dateien", "und", "1,5", "Sie", "öffnen", "a", "b"]), min_size=2, max_size=9)
