@@ -3,8 +3,10 @@
 The result of a row does not depend on other rows of the batch. For 8-bit weights, see `nn.int8`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import torch
@@ -42,17 +44,43 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     return model.requires_grad_(False)
 
 
+@dataclass(slots=True)
+class _Evaluated:
+    """A model in evaluation mode: its parts that were in training mode, and the number of blocks that need it so."""
+
+    training: list[nn.Module]
+    blocks: int = 0
+
+
+_evaluated: Final[dict[nn.Module, _Evaluated]] = {}
+_turn: Final = Lock()  # guards `_evaluated`, and the modes of the models in it
+
+
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Switch off the dropout of a model that is being trained within the block; each part gets its own mode back."""
-    training = [part for part in model.modules() if part.training]
-    for part in training:
-        part.training = False
+    """Switch off the dropout of a model that is being trained within the block; each part gets its own mode back.
+
+    Threads may share a model: it stays in this mode until the last of their blocks ends.
+    """
+    with _turn:
+        if model not in _evaluated:
+            _evaluated[model] = _Evaluated([part for part in model.modules() if part.training])
+        found = _evaluated[model]
+        found.blocks += 1
+        _set_modes(found.training, is_training=False)
     try:
         yield
     finally:
-        for part in training:
-            part.training = True
+        with _turn:
+            found.blocks -= 1
+            if not found.blocks:
+                _set_modes(found.training, is_training=True)
+                del _evaluated[model]
+
+
+def _set_modes(parts: Iterable[nn.Module], *, is_training: bool) -> None:
+    for part in parts:
+        part.training = is_training
 
 
 def check_precision(precision: str, device: torch.device) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.inference import PackedLinear, Precision, check_precision, prepare_for_inference
+from postedit.nn.inference import PackedLinear, Precision, check_precision, evaluation_mode, prepare_for_inference
 from postedit.nn.int8 import Int8Linear
 
 
@@ -53,6 +53,18 @@ def test_layers_of_pytorch_with_kernels_of_their_own_still_run(precision: Precis
         expected = run()
         prepare_for_inference(model, precision)
         torch.testing.assert_close(run(), expected, rtol=0.0, atol=1e-5 if precision == "float32" else 0.1)
+
+
+def test_a_model_is_evaluated_until_the_last_block_that_needs_it_ends() -> None:
+    """Threads that edit with one model, which is in training mode, begin and end in any order."""
+    model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2).eval())
+    first, second = evaluation_mode(model), evaluation_mode(model)
+    for block in (first, second):
+        block.__enter__()
+    first.__exit__(None, None, None)
+    assert [part.training for part in model.modules()] == [False] * 3
+    second.__exit__(None, None, None)
+    assert [part.training for part in model.modules()] == [True, True, False]
 
 
 class Twice(nn.Module):
@@ -110,7 +122,7 @@ def test_precisions_that_cannot_be_had() -> None:
 def test_bf16_is_to_be_had_where_onednn_has_no_layout_for_it() -> None:
     program = """
 import torch
-from postedit.nn.inference import PackedLinear, prepare_for_inference
+from postedit.nn.inference import PackedLinear, Precision, evaluation_mode, prepare_for_inference
 PackedLinear.min_weights = 1
 layer = prepare_for_inference(torch.nn.Sequential(torch.nn.Linear(8, 8)), "bf16")
 print(layer(torch.ones(1, 8, dtype=torch.bfloat16)).dtype)
