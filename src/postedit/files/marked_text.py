@@ -46,6 +46,7 @@ class Code:
         literal: encoding of the text up to the other code of the pair if this text is written without escapes, as in a
             CDATA section; empty if it is written with escapes.
         parts_words: whether a code that stands alone separates words.
+        ends_words: whether a code of a pair separates words, as the tags of a list item do.
     """
 
     raw: str
@@ -54,6 +55,7 @@ class Code:
     key: str = ""
     literal: str = ""
     parts_words: bool = True
+    ends_words: bool = False
 
 
 Part: TypeAlias = str | tuple[str, str] | Code
@@ -81,7 +83,7 @@ class MarkedText:
     def of(cls, parts: Iterable[Part], markup: re.Pattern[str] = MARKUP) -> "MarkedText":
         """Create marked text from parts; escaped markup among the characters becomes codes.
 
-        A code that stands alone between two words is followed by a space for the editor, which is written as nothing.
+        A code that separates two words is followed by a space for the editor, which is written as nothing.
         """
         marked = _joined(parts, markup)
         if markup.search(marked.text):
@@ -167,11 +169,13 @@ def _written(parts: Iterable[Part]) -> str:
 
 
 def _with_spaces(marked: MarkedText) -> MarkedText:
-    """Return text with a space, written as nothing, after each code that stands alone between two words."""
+    """Return text with a space, written as nothing, after each code that separates two words."""
     last = {at: code for at, code in marked.codes if code.parts_words}  # the last of several codes at one position
     text = marked.text
     places = [
-        at for at, code in last.items() if code.kind == "alone" and _is_one_word(text[at - 1 : at], text[at : at + 1])
+        at
+        for at, code in last.items()
+        if (code.kind == "alone" or code.ends_words) and _is_one_word(text[at - 1 : at], text[at : at + 1])
     ]
     if not places:
         return marked

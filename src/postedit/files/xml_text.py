@@ -180,7 +180,8 @@ def _code(raw: str, element: Element) -> Code:
         if number is not None and values.get("isolated") != "yes":
             return Code(raw, "open" if kind == "open" else "close", f"{_PAIRED.get(name, name)} {number}", key)
     if name == "x" and (tag := _ANGULAR.fullmatch(values.get("id", ""))):
-        return Code(raw, "open" if tag["kind"] == "START" else "close", f"x {tag['name']}", key)
+        opens = tag["kind"] == "START"
+        return Code(raw, "open" if opens else "close", f"x {tag['name']}", key, ends_words=True)  # possibly of a block
     return Code(raw, key=key, parts_words=values.get("mtype") not in _ADDED | _DELETED)
 
 

@@ -94,6 +94,15 @@ def test_tags_of_angular_are_pairs(content: str, pairs: list[tuple[int, int]]) -
     assert (list(found.pairs()), found.written()) == (pairs, written)
 
 
+def test_blocks_of_angular_end_words() -> None:
+    start, end = _tag("START_LIST_ITEM"), _tag("CLOSE_LIST_ITEM")
+    marked = read(f"{start}Rot{end}{start}Grün{end}")
+    assert marked.text == "Rot Grün"
+    assert marked.written() == f"{start}Rot{end}{start}Grün{end}"
+    edits = [TextChange(TextSpan(3, 3), TextSpan(3, 4))]
+    assert set_back(marked, "Rote Grün", edits, escape) == f"{start}Rote{end}{start}Grün{end}"
+
+
 def test_tags_of_angular_move_with_their_words() -> None:
     start, end = _tag("START_BOLD_TEXT"), _tag("CLOSE_BOLD_TEXT")
     marked = read(f"Das {start}rote Auto{end} hier")
