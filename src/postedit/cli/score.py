@@ -52,6 +52,14 @@ def score(
         list[str] | None,
         typer.Option(help="Add the score of this COMET model (by comet-score; needs --src); may be repeated."),
     ] = None,
+    seeds: Annotated[
+        bool,
+        typer.Option(
+            "--seeds",
+            help="Outputs whose names differ only in the number after seed- are those of trainings of one system: add "
+            "the means, standard deviations and differences of systems, in place of comparisons of single trainings.",
+        ),
+    ] = False,
     resamples: shared.ResamplesOption = 10_000,
     json_out: shared.JsonOption = None,
     csv_out: Annotated[
@@ -89,12 +97,15 @@ def score(
     from postedit.data.blocks import workers_for
     from postedit.data.stored_lines import store_aligned
     from postedit.evaluate import analyses
+    from postedit.evaluate.seed_scores import trainings_of
     from postedit.evaluate.significance import MIN_SENTENCES, too_few
     from postedit.evaluate.table import to_csv, to_latex, to_markdown
     from postedit.evaluate.test_set import TestSet, evaluate_systems
     from postedit.llm.usage_report import read_report, report_beside, usage_tables
     from postedit.progress import LineProgress
 
+    if seeds:
+        trainings_of(list(dict.fromkeys(map(str, hypotheses))))
     texts = store_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize)
@@ -121,7 +132,10 @@ def score(
     tables = [analyses.edits_left(systems)]
     if mt is not None:
         tables = [analyses.faithfulness(systems), *tables, analyses.edits_spared(systems), analyses.edits_made(systems)]
-    tables += analyses.significance(systems, test.tokenize, resamples)
+    compared = analyses.significance(systems, test.tokenize, resamples)
+    tables += compared
+    if seeds:
+        tables += analyses.over_seeds(systems, test.tokenize, resamples)
     if summaries:
         source = test.src if test.src is not None else test.mt or ()
         tables += analyses.summaries(systems, test, source, stem=stem, resamples=resamples)
@@ -130,7 +144,8 @@ def score(
     tables += _neural(systems, test, comet or ())
     tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
     buckets = analyses.by_bucket(systems)
-    shown = [*tables, *(buckets if everything else ())]
+    hidden = [] if everything else [*buckets, *(compared[1:] if seeds else ())]
+    shown = [table for table in (*tables, *buckets) if table not in hidden]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
         values = {

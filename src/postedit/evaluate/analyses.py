@@ -8,6 +8,7 @@ import numpy as np
 
 from postedit.core.errors import DataError
 from postedit.core.wording import counted
+from postedit.evaluate import seed_scores
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.counts import KINDS, Counts
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
@@ -20,6 +21,7 @@ from postedit.evaluate.significance import (
     Significance,
     compare,
     grouped,
+    resampled_scores,
     too_few,
     what_is_drawn,
 )
@@ -136,15 +138,34 @@ def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resampl
     """
     if systems[0].scores.lines < MIN_SENTENCES:
         return []
-    ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
     found = {
-        "TER": compare([system.resampled.left.sums for system in systems], _score(ter), resamples),
-        "BLEU": compare([system.resampled.bleu for system in systems], _score(bleu), resamples),
-        "chrF": compare([system.resampled.chrf for system in systems], _score(AdditiveCHRF()), resamples),
+        metric: compare(statistics, score, resamples)
+        for metric, (statistics, score) in _resampled(systems, tokenize).items()
     }
     names, sentences = [system.name for system in systems], systems[0].scores.lines
     pairs = [_pairs(metric, result, names, resamples, sentences) for metric, result in found.items()]
     return [_intervals(found, names, resamples, sentences), *(table for table in pairs if table.rows)]
+
+
+def over_seeds(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
+    """Return the mean scores of systems that were trained with several seeds and, with enough sentences, differences.
+
+    Raises:
+        DataError: if no system has several trainings; see `seed_scores.trainings_of`.
+    """
+    trainings = seed_scores.trainings_of([system.name for system in systems])
+    scores = np.array([(one.scores.ter, one.scores.bleu, one.scores.chrf) for one in systems])
+    tables = [seed_scores.means(trainings, scores)]
+    sentences = systems[0].scores.lines
+    if sentences < MIN_SENTENCES:
+        return tables
+    drawn = {
+        metric: resampled_scores(statistics, score, resamples)
+        for metric, (statistics, score) in _resampled(systems, tokenize).items()
+    }
+    found = dict(zip(seed_scores.METRICS, scores.T, strict=True))
+    table = seed_scores.differences(trainings, [UNEDITED_MT], found, drawn, min(sentences, RESAMPLED))
+    return [*tables, *([table] if table.rows else [])]
 
 
 def ter_differences(systems: Sequence[EvaluatedSystem], resamples: int = RESAMPLES) -> Table:
@@ -285,6 +306,17 @@ def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
     """Return a function that maps sums of statistics to scores, for arrays of sums."""
     best, worst = metric.score(0.0), metric.score(100.0)
     return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
+
+
+def _resampled(
+    systems: Sequence[EvaluatedSystem], tokenize: Tokenize
+) -> dict[str, tuple[list[Floats], Callable[[Floats], Floats]]]:
+    """Return, by metric, the statistics of each system that are resampled, and what maps their sums to scores."""
+    return {
+        "TER": ([one.resampled.left.sums for one in systems], _score(AdditiveTER(tokenize))),
+        "BLEU": ([one.resampled.bleu for one in systems], _score(AdditiveBLEU(tokenize))),
+        "chrF": ([one.resampled.chrf for one in systems], _score(AdditiveCHRF())),
+    }
 
 
 def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int, drawn: int) -> Table:

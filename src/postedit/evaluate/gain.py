@@ -14,8 +14,7 @@ For three reasons, the interval of a sentence bootstrap would be too narrow here
 """
 
 from dataclasses import dataclass
-from math import sqrt
-from statistics import NormalDist
+from math import atan, pi, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,6 +26,10 @@ from postedit.evaluate.significance import CONFIDENCE
 _ADDED: Final = 2 * 3.0**2
 """Sum of the squared gains, in edits, of the two imaginary sentences. With one or two edits each, the intervals of
 editors that make few changes covered the true gain too seldom on training sets."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
+_MANY: Final = 100.0  # degrees of freedom, with which t is never `_FAR` from 0
+_FAR: Final = 40.0
 
 
 class Gain(NamedTuple):
@@ -81,15 +84,28 @@ class SentenceGains:
         return student_quantile(confidence, count - 1) * sqrt(variance * overlap)
 
 
-def student_quantile(confidence: float, freedom: int) -> float:
-    """Return by how many standard errors the interval of a mean extends to either side, by Student's t distribution.
+def student_quantile(confidence: float, freedom: float) -> float:
+    """Return by how many standard errors the interval of a mean extends to either side, by Student's t distribution."""
+    low, high = 0.0, 1.0
+    while student_tails(high, freedom) > 1.0 - confidence:
+        low, high = high, 2.0 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if student_tails(middle, freedom) > 1.0 - confidence else (low, middle)
+    return high
 
-    This is Fisher's expansion of the quantile in powers of 1/freedom, accurate to 1 % from 5 degrees of freedom on,
-    up to a confidence of 99.5 %.
+
+def student_tails(value: float, freedom: float) -> float:
+    """Return the probability that Student's t with at least one degree of freedom is farther from 0 than `value`.
+
+    With t = sqrt(freedom) tan(angle), the density is proportional to cos(angle) ** (freedom - 1).
     """
-    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    n = max(1, freedom)
-    first = (z**3 + z) / 4.0
-    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
-    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
-    return z + first / n + second / n**2 + third / n**3
+    freedom = max(1.0, freedom)
+    end = pi / 2.0 if freedom < _MANY else atan(_FAR / sqrt(freedom))
+    start = min(end, atan(abs(value) / sqrt(freedom)))
+
+    def area(first: float) -> float:
+        angles = first + (end - first) * (_NODES + 1.0) / 2.0
+        return (end - first) * float(_WEIGHTS @ np.cos(angles) ** (freedom - 1.0))
+
+    return area(start) / area(0.0)

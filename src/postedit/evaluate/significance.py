@@ -107,7 +107,7 @@ def compare(
     stacked = np.stack(statistics, 1)
     totals = stacked.sum(0)
     observed = score(totals)
-    bootstrapped = score(_bootstrap_sums(stacked, resamples, np.random.default_rng([seed, 0])))
+    bootstrapped = resampled_scores(statistics, score, resamples, seed)
     pairs = list(combinations(range(len(statistics)), 2))
     swapped = _swapped_sums(stacked, resamples, np.random.default_rng([seed, 1])) if pairs else stacked[:0]
     comparisons = []
@@ -119,6 +119,13 @@ def compare(
         p_values = _p_value(drawn - difference, difference), _p_value(by_chance, difference)
         comparisons.append(Comparison(first, second, difference, _interval(drawn), *p_values))
     return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
+
+
+def resampled_scores(
+    statistics: Sequence[Floats], score: Callable[[Floats], Floats], resamples: int = RESAMPLES, seed: int = 1
+) -> Floats:
+    """Return the scores of all systems for the same resampled sentences, Float[resamples,systems]; see `compare`."""
+    return score(_bootstrap_sums(np.stack(statistics, 1), resamples, np.random.default_rng([seed, 0])))
 
 
 def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:

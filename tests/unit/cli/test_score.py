@@ -247,3 +247,41 @@ def test_a_text_is_read_from_standard_input(run: Any, files: Path) -> None:
 
 def test_resuming_needs_a_place(run: Any, files: Path) -> None:
     assert "name one, such as --json FILE" in refused(run("score", files / "good", "--pe", files / "pe", "--resume"))
+
+
+@pytest.fixture
+def trainings(tmp_path: Path) -> list[Path]:
+    """Return the outputs of three trainings of one system and two of another, for the twenty lines of `pe`."""
+    (tmp_path / "pe").write_text("".join(f"a b c d {number}\n" for number in range(20)))
+    found = []
+    for system, faults in (("base", (9, 11, 10)), ("new", (2, 4))):
+        for seed, wrong in enumerate(faults, 1):
+            found.append(tmp_path / system / f"seed-{seed}" / "out")
+            found[-1].parent.mkdir(parents=True)
+            found[-1].write_text("".join(f"a b c {'x' if n < wrong else 'd'} {n}\n" for n in range(20)))
+    return found
+
+
+def test_trainings_with_several_seeds_are_one_system(run: Any, trainings: list[Path], tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    result = run("score", *trainings, "--pe", tmp_path / "pe", "--seeds", "--resamples", 500, "--json", found)
+    assert result.exit_code == 0
+    tables = {table["name"]: table for table in json.loads(found.read_text())["tables"]}
+    base, new = tables["scores over seeds"]["rows"]
+    assert (base["system"], base["trainings"]) == (str(tmp_path / "base" / "seed-*" / "out"), 3)
+    assert (base["TER"], base["sd of TER"], new["TER"]) == pytest.approx((10.0, 1.0, 3.0))
+    ter = tables["significance over seeds"]["rows"][0]
+    assert (ter["system"], ter["metric"]) == (new["system"], "TER")
+    assert ter["difference"] == pytest.approx(-7.0)
+    assert ter["from"] < -7.0 < ter["to"] < 0.0
+    assert ter["p"] < 0.05
+    assert "significance over seeds" in result.stdout
+    assert len(tables["significance of TER"]["rows"]) == 10
+    assert "significance of TER" not in result.stdout
+    everything = run("score", *trainings, "--pe", tmp_path / "pe", "--seeds", "--resamples", 500, "--all").stdout
+    assert "significance of TER" in everything
+
+
+def test_seeds_need_outputs_with_such_names(run: Any, files: Path) -> None:
+    message = refused(run("score", files / "good", files / "bad", "--pe", files / "pe", "--seeds"))
+    assert "seed-1/dev.out and seed-2/dev.out" in message

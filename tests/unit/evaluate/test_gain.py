@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy import stats
 
-from postedit.evaluate.gain import SentenceGains, student_quantile
+from postedit.evaluate.gain import SentenceGains, student_quantile, student_tails
 
 
 def gains(spared: list[int], words: int = 10, folds: list[int] | None = None) -> SentenceGains:
@@ -11,10 +12,23 @@ def gains(spared: list[int], words: int = 10, folds: list[int] | None = None) ->
 
 @pytest.mark.parametrize(
     ("confidence", "freedom", "expected"),
-    [(0.95, 9, 2.2622), (0.99, 9, 3.2498), (0.95, 99, 1.9842), (0.998, 19, 3.5794)],
+    [
+        (0.95, 1, 12.7062),
+        (0.95, 4, 2.7764),
+        (0.95, 9, 2.2622),
+        (0.99, 9, 3.2498),
+        (0.95, 99, 1.9842),
+        (0.998, 19, 3.5794),
+    ],
 )
 def test_quantiles_are_those_of_tables(confidence: float, freedom: int, expected: float) -> None:
-    assert student_quantile(confidence, freedom) == pytest.approx(expected, rel=2e-3)
+    assert student_quantile(confidence, freedom) == pytest.approx(expected, rel=2e-5)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 2.5, 30.0, 99.9, 100.0, 1e5])
+@pytest.mark.parametrize("value", [0.0, 0.5, -2.0, 6.0])
+def test_tails_are_those_of_the_distribution(value: float, freedom: float) -> None:
+    assert student_tails(value, freedom) == pytest.approx(2 * stats.t(freedom).sf(abs(value)), rel=1e-6)
 
 
 def test_the_gain_is_edits_per_hundred_words() -> None:

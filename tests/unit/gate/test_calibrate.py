@@ -163,7 +163,7 @@ def test_a_gate_does_not_learn_from_the_lines_that_it_is_tested_on(generator: np
     assert learnt == [not one for one in tested]
 
 
-def test_gates_are_ranked_on_lines_from_which_their_calibrators_did_not_learn(
+def test_gates_are_ranked_on_lines_their_calibrators_did_not_learn_from(
     generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learnt: list[set[int]] = []

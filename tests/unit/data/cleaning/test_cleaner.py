@@ -257,7 +257,7 @@ def test_texts_that_normalisation_empties_are_unusable(tmp_path: Path) -> None:
     assert (only["filter"], only["detail"]) == ("unusable", "src is blank once normalised")
 
 
-def test_truecasing_is_learnt_from_the_triplets_kept_and_counts_as_a_change(tmp_path: Path) -> None:
+def test_truecasing_is_learnt_from_kept_triplets_and_counts_as_change(tmp_path: Path) -> None:
     triplets = [("The file", "a", "b"), ("open the file", "c", "d"), ("", "x", "y")]
     report = clean([write(tmp_path / "in", triplets)], tmp_path / "out", config(truecase=True))
     assert kept(tmp_path / "out") == [("the file", "a", "b"), triplets[1]]
