@@ -87,6 +87,13 @@ def test_where_padding_is_computed_the_host_never_waits(monkeypatch: pytest.Monk
     assert there.found == []
 
 
+def test_the_smoothed_loss_is_that_of_the_log_probabilities() -> None:
+    mixture = distribution(*parts())  # in which a text repeats a token
+    labels, log_probs = torch.randint(0, V, (N, K)), mixture.log_probs()
+    expected = -0.9 * log_probs.gather(2, labels.unsqueeze(2)).sum() - 0.1 * log_probs.mean(2).sum()
+    torch.testing.assert_close(mixture.label_loss(labels, torch.ones_like(labels).bool(), 0.1).loss, expected)
+
+
 def test_tokens_that_are_not_on_a_shortlist_are_not_copied() -> None:
     mixture, shortlist = distribution(*parts()), Shortlist(3, torch.tensor([5, 8]))
     gate, generated = mixture.log_gates_NKG[..., :1].exp(), mixture.generator.log_probs()

@@ -1,8 +1,8 @@
-"""Variational dropout of recurrent states, which the golden tests do not reach."""
+"""Variational dropout of recurrent states and initial biases, which the golden tests do not reach."""
 
 import torch
 
-from postedit.nn.recurrent import BiGRU, GRUCell
+from postedit.nn.recurrent import BiGRU, GRUCell, initialise_lstm
 
 
 def test_a_dropped_unit_is_unseen_by_the_gates_but_carried_on() -> None:
@@ -25,3 +25,12 @@ def test_dropout_is_drawn_anew_in_training_and_absent_outside() -> None:
     assert not torch.equal(encoder(x, mask), encoder(x, mask))
     encoder.eval()
     assert torch.equal(encoder(x, mask), encoder(x, mask))
+
+
+def test_an_lstm_forgets_nothing_at_first() -> None:
+    cell = torch.nn.LSTMCell(2, 3)
+    for name, weight in cell.named_parameters():
+        initialise_lstm(name, weight)
+    of_input, forget, of_cell, of_output = (cell.bias_ih + cell.bias_hh).view(4, 3).tolist()
+    assert forget == [1.0] * 3
+    assert of_input == of_cell == of_output == [0.0] * 3
