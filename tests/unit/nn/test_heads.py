@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from postedit.core.types import LabelLoss
 from postedit.nn import heads
-from postedit.nn.heads import SoftmaxDistribution, SoftmaxHead
+from postedit.nn.heads import CappedDistribution, SoftmaxDistribution, SoftmaxHead
 
 ROWS, LENGTH, VOCABULARY, DIM = 3, 5, 11, 4
 CHUNKS = [1, VOCABULARY, 4 * VOCABULARY, 10**6]
@@ -169,3 +169,14 @@ def test_log_probs_of_half_precision_features_are_in_single_precision() -> None:
     log_probs = SoftmaxDistribution(features, weight, bias).log_probs()
     assert log_probs.dtype == torch.float32
     torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(2, 3), rtol=0, atol=1e-5)
+
+
+def test_logits_are_capped_before_the_bias_is_added() -> None:
+    generator = torch.Generator().manual_seed(1)
+    features, weight, bias = (10.0 * torch.randn(shape, generator=generator) for shape in ((2, 3, 4), (6, 4), (6,)))
+    capped = CappedDistribution(features, weight, bias, cap=2.0)
+    expected = (torch.tanh(features @ weight.T / 2.0) * 2.0 + bias).log_softmax(-1)
+    torch.testing.assert_close(capped.log_probs(), expected)
+    labels, mask = torch.tensor([[0, 1, 2], [3, 4, 5]]), torch.ones(2, 3, dtype=torch.bool)
+    nll = -expected.gather(2, labels.unsqueeze(2)).sum()
+    torch.testing.assert_close(capped.label_loss(labels, mask).loss, nll)
