@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from postedit.core.errors import OutputError
@@ -28,7 +28,7 @@ class EventHub:
     """
 
     def __init__(
-        self, store: Store, stopping: asyncio.Event, forget: Callable[[], Awaitable[None]] | None = None
+        self, store: Store, stopping: asyncio.Event, forget: Callable[[], Coroutine[Any, Any, None]] | None = None
     ) -> None:
         self._store, self._stopping, self._forget = store, stopping, forget
         self._waiting: dict[asyncio.Event, tuple[str, int]] = {}  # project, and the last event that is known
@@ -112,14 +112,15 @@ class EventHub:
 
     async def _watch_deletions(self) -> None:
         """Watch for deletions, and make this process and its model processes forget deleted texts."""
-        while True:
-            await asyncio.sleep(_DELETED_SECONDS)
-            try:
-                is_less = await asyncio.to_thread(self._store.forget_deleted)
-            except OutputError:  # checked again when the database is back
-                continue
-            if is_less and self._forget is not None:
-                await self._forget()
+        async with asyncio.TaskGroup() as forgetting:
+            while True:
+                await asyncio.sleep(_DELETED_SECONDS)
+                try:
+                    is_less = await asyncio.to_thread(self._store.forget_deleted)
+                except OutputError:  # checked again when the database is back
+                    continue
+                if is_less and self._forget is not None:
+                    forgetting.create_task(self._forget())  # model processes may be busy for many minutes
 
     def _changed(self, project: str) -> None:
         """Wake the streams of a project; may be called from any thread."""

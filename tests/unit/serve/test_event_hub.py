@@ -142,3 +142,31 @@ def test_what_another_process_deletes_is_forgotten_here(
 
     asyncio.run(watch())
     other.close()
+
+
+def test_deletions_are_seen_while_model_processes_are_busy(
+    store: Store, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that learns many corrections forgets what was deleted when it is done, which may take long."""
+    monkeypatch.setattr(event_hub, "_DELETED_SECONDS", 0.01)
+    other = Store(place)
+    projects = [other.projects.create({"name": name}, "anna", None) for name in ("garden", "house")]
+    assert not store.forget_deleted(), "now it knows the projects"
+
+    async def watch() -> None:
+        asked: asyncio.Queue[None] = asyncio.Queue()
+
+        async def forget() -> None:
+            await asked.put(None)
+            await asyncio.Event().wait()
+
+        hub = EventHub(store, asyncio.Event(), forget)
+        hub.start()
+        async with asyncio.timeout(300):
+            for project in projects:
+                await asyncio.to_thread(other.projects.delete, project, "anna")
+                await asked.get()
+            await hub.stop()
+
+    asyncio.run(watch())
+    other.close()
