@@ -19,14 +19,14 @@ import httpx
 import pytest
 from scripted import RunningService, serving, settings, specs
 
-from postedit.core.editor import Segment
+from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.serve import worker_pool
-from postedit.serve.backlog import Backlog, OverloadedError, WaitingSegment
+from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, WaitingSegment
 from postedit.serve.batch_speeds import ClientDemands, Demand
 from postedit.serve.engine import Engine
 from postedit.serve.model_process import ModelProcess, ProcessDiedError
-from postedit.serve.model_work import EditKind, ProjectSettings
+from postedit.serve.model_work import Done, EditKind, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.worker_pool import WorkerPool
 
@@ -245,6 +245,31 @@ def test_a_process_that_restarts_with_another_model_is_reported(
     asyncio.run(pool._restart(worker))
     assert worker.process is fresh
     assert ("another model (another, before: as before)" in caplog.text) == (now == "another")
+
+
+@pytest.mark.parametrize("has_learnt", [False, True])
+def test_the_time_of_learning_is_not_taken_for_the_speed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, has_learnt: bool
+) -> None:
+    """Requests would be refused for many minutes afterwards, as if the model were as slow as that."""
+    caplog.set_level("INFO")
+    pool = engine_that_does_nothing(tmp_path)._pool
+    process = SimpleNamespace(
+        facts=SimpleNamespace(fingerprint="f"),
+        is_new=False,
+        has_learnt=has_learnt,
+        run=lambda work, _: Done([PostEdit("B", changed=True)] * len(work.segments), None),
+    )
+    worker = worker_pool._Worker("scripted", pool._specs["scripted"], 0, process)  # type: ignore[arg-type]
+
+    async def edit() -> str:
+        done: asyncio.Future[EditedSegment] = asyncio.get_running_loop().create_future()
+        await pool._edit(worker, [WaitingSegment(Segment("a", "b"), EditKind("scripted"), "job", 9.0, "", done)])
+        return done.result().result.text
+
+    assert asyncio.run(edit()) == "B"
+    assert bool(pool._speeds["scripted"]) != has_learnt
+    assert ("a process of model scripted learnt and edited for" in caplog.text) == has_learnt
 
 
 def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
