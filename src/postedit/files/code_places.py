@@ -65,7 +65,7 @@ def missing_spaces(marked: MarkedText, output: str, places: Mapping[int, int]) -
     """Return the positions of an output at which a code lacks white space that it had around it, as a word has.
 
     An editor does not see that such a code stands for a word, as in `Press <x/> now`, and may write a single space for
-    the two around it. In scripts without spaces between words, none is missing.
+    the two around it. Beside a script without spaces between words, none is missing on either side.
 
     Args:
         marked: the text with its codes.
@@ -79,8 +79,10 @@ def missing_spaces(marked: MarkedText, output: str, places: Mapping[int, int]) -
         if index in paired or not code.parts_words or not all(_sides(marked.text, position)):
             continue
         beside = output[max(0, place - 1) : place], output[place : place + 1]
+        if has_unspaced("".join(beside)):
+            continue
         for side, (is_free, character) in enumerate(zip(_sides(output, place), beside, strict=True)):
-            if not is_free and not has_unspaced(character) and not _is_wide_mark(character):
+            if not is_free and not _is_wide_mark(character):
                 found.add((place, side))
     return [place for place, _ in sorted(found)]
 

@@ -73,6 +73,7 @@ def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
         ("Ein<x/> zwei drei", "Ein drei zwei", "Ein<x/> drei zwei", None),
         ("Ein <g>alter <x/> Text</g>", "Ein neuer Text", "Ein <g>neuer <x/> Text</g>", None),
         ("請 <x/> 點擊", "請點擊", "請<x/>點擊", None),
+        ("請 <x/> OK 鈕", "請OK鈕", "請<x/>OK鈕", None),
         ("a <x/> !<y/> b", "Haus b", "Haus<x/><y/> b", ["Haus"]),  # no space would part both from the word
     ],
 )
