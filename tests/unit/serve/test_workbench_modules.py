@@ -774,6 +774,24 @@ def test_text_taken_in_a_conflict_is_the_newest_of_the_other_person(page: Any) -
     assert page.evaluate(EDITING % body) == ["theirs", 7, 0, "yxm"]
 
 
+def test_a_conflict_is_settled_by_the_first_of_two_clicks(page: Any) -> None:
+    """A second click may come while the text of the other person is fetched."""
+    body = """const { settle } = await import(`${base}/editor/settling.js`); const given = [], found = [];
+      editing.timer.giveBack = (number, seconds) => given.push(seconds);
+      type("x"); editing.flush(); await wait(20); queue.sent = {};
+      for (const keeps of [false, true]) {
+        const entry = { ...queue.pending("f", 1), body: { target: "xm", seconds: 3 }, tried: false,
+          theirs: { ...rows.get(1), version: 5, target: "theirs", state: "draft" } };
+        queue.entries.value = [entry]; const first = settle(editing, entry, false);
+        await Promise.all([settle(editing, entry, keeps), first]);
+        found.push(queue.entries.value.map((one) => one.body.target));
+        queue.entries.value = [entry];
+      }
+      queue.entries.value = [];
+      return [given, found];"""
+    assert page.evaluate(EDITING % body) == [[3], [[], ["xm"]]]
+
+
 CACHE = """async () => { const { SegmentCache } = await import(`${base}/data/segment_cache.js`);
   const own = globalThis.fetch, answers = [];
   globalThis.fetch = (path, { signal }) => new Promise((resolve, reject) => {

@@ -13,9 +13,11 @@ export async function settle(editing, entry, ours) {
     return;
   }
   const theirs = await newestOfTheirs(editing, entry);
+  const mine = editing.queue.pending(editing.file, entry.number); // with what was typed meanwhile
+  if (!mine?.theirs) return; // another click has settled the conflict meanwhile
   if (editing.number === entry.number) editing.settled();
-  editing.queue.resolve(editing.queue.pending(editing.file, entry.number) ?? entry, false);
-  editing.timer.giveBack(entry.number, entry.body.seconds);
+  editing.queue.resolve(mine, false);
+  editing.timer.giveBack(entry.number, mine.body.seconds);
   replaceDraft(editing, theirs);
 }
 
