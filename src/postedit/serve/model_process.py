@@ -148,6 +148,13 @@ class ModelProcess:
         return ProcessDiedError(f"ended with code {self._process.exitcode}")
 
 
+class ServiceGone(BaseException):
+    """The service has ended, and so must its process.
+
+    An `Exception` would count as a fault of a segment: each would be tried alone, and everything be learnt anew for it.
+    """
+
+
 class SignsOfLearning:
     """Tells the service, from time to time, that the process still learns.
 
@@ -165,10 +172,17 @@ class SignsOfLearning:
         self._last = self._clock()
 
     def give(self) -> None:
-        """Send a sign, unless the last one was sent, or work began, a moment ago."""
+        """Send a sign, unless the last one was sent, or work began, a moment ago.
+
+        Raises:
+            ServiceGone: if the service has ended.
+        """
         if self._clock() - self._last >= _SIGN_SECONDS:
             self.start()
-            self._connection.send(StillLearning())
+            try:
+                self._connection.send(StillLearning())
+            except BrokenPipeError:
+                raise ServiceGone from None
 
 
 def _serve(spec: ProcessSpec, connection: Connection) -> None:
@@ -201,5 +215,5 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
             else:
                 signs.start()
                 connection.send(editors.done(work))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, BrokenPipeError, ServiceGone):
         return

@@ -132,6 +132,21 @@ def test_a_process_tells_that_it_learns_all_corrections_of_a_project(tmp_path: P
     assert connection.send.call_args_list == [call(StillLearning())] * 5, "after 1.2 s each"
 
 
+def test_a_process_whose_service_is_gone_does_not_go_on_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProjectEditors, "_warm_up", lambda _: True)
+    place, times, connection = str(tmp_path / "postedit.db"), itertools.count(), MagicMock()
+    with CorrectionMemory(place) as memory:
+        memory.add([Correction("a", "b", f"c{number}", project="garden") for number in range(5)])
+    signs = model_process.SignsOfLearning(connection, lambda: next(times))
+    editors = ProjectEditors(ProcessSpec(ServedModel(path="none"), 1, place), signs.give)
+    connection.send.side_effect = BrokenPipeError
+    with pytest.raises(model_process.ServiceGone):
+        editors.done(Work(EditKind("m", "garden"), [Segment("a", "b")] * 3))
+    connection.send.assert_called_once()
+
+
 class _Answering:
     """Stands for the process and both ends of its pipe; it sends the given answers, and None when it takes too long."""
 
