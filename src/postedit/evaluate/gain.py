@@ -14,7 +14,7 @@ For three reasons, the interval of a sentence bootstrap would be too narrow here
 """
 
 from dataclasses import dataclass
-from math import atan, pi, sqrt
+from math import atan, cos, pi, sqrt, tan
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -86,26 +86,26 @@ class SentenceGains:
 
 def student_quantile(confidence: float, freedom: float) -> float:
     """Return by how many standard errors the interval of a mean extends to either side, by Student's t distribution."""
-    low, high = 0.0, 1.0
-    while student_tails(high, freedom) > 1.0 - confidence:
-        low, high = high, 2.0 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if student_tails(middle, freedom) > 1.0 - confidence else (low, middle)
-    return high
+    freedom = max(1.0, freedom)
+    angle, step, tails = 0.0, 1.0, (1.0 - confidence) * _area(0.0, freedom)
+    while step > 1e-14:  # Newton's method from below: the area is a convex function of the angle
+        step = (_area(angle, freedom) - tails) / cos(angle) ** (freedom - 1.0)
+        angle += step
+    return sqrt(freedom) * tan(angle)
 
 
 def student_tails(value: float, freedom: float) -> float:
-    """Return the probability that Student's t with at least one degree of freedom is farther from 0 than `value`.
+    """Return the probability that Student's t with at least one degree of freedom is farther from 0 than `value`."""
+    freedom = max(1.0, freedom)
+    return _area(atan(abs(value) / sqrt(freedom)), freedom) / _area(0.0, freedom)
+
+
+def _area(start: float, freedom: float) -> float:
+    """Return the area under the density from an angle on, apart from a factor.
 
     With t = sqrt(freedom) tan(angle), the density is proportional to cos(angle) ** (freedom - 1).
     """
-    freedom = max(1.0, freedom)
     end = pi / 2.0 if freedom < _MANY else atan(_FAR / sqrt(freedom))
-    start = min(end, atan(abs(value) / sqrt(freedom)))
-
-    def area(first: float) -> float:
-        angles = first + (end - first) * (_NODES + 1.0) / 2.0
-        return (end - first) * float(_WEIGHTS @ np.cos(angles) ** (freedom - 1.0))
-
-    return area(start) / area(0.0)
+    start = min(end, start)
+    angles = start + (end - start) * (_NODES + 1.0) / 2.0
+    return (end - start) / 2.0 * float(_WEIGHTS @ np.cos(angles) ** (freedom - 1.0))

@@ -3,8 +3,12 @@
 The score of one training depends on its seed. Therefore the difference of two systems is that of their mean scores, and
 its variance is the sum of two parts: that of the sentences, from bootstrap resamples of the mean scores, and that of
 the seeds, the variance between trainings divided by their number. Part of the differences between trainings is due to
-the sentences, too, so the sum is rather too large. The interval and the p-value are those of Student's t with the
-degrees of freedom of Welch and Satterthwaite.
+the sentences, too, so the sum is rather too large.
+
+By how many standard errors an interval extends is a mean of two quantiles of Student's t, one for each part, weighted
+by their variances (Cochran and Cox 1950). That for the seeds has the degrees of freedom of Welch. If his formula joined
+all parts, the interval would be too narrow where two trainings are alike by chance, and one in eight of such systems
+would differ significantly from the unedited MT without reason.
 """
 
 import re
@@ -25,6 +29,8 @@ from postedit.evaluate.table import Table, TableRow, columns
 _SEED: Final = re.compile(r"seed-\d+")
 
 METRICS: Final = ("TER", "BLEU", "chrF")
+
+_LEAST: Final = 1e-12  # p-values that are not told from 0
 
 
 def trainings_of(names: Sequence[str]) -> dict[str, list[int]]:
@@ -109,8 +115,8 @@ def differences(
             rows.append(TableRow((system, other, metric), _difference(second, first, sentences)))
     note = (
         f"Mean score of system less that of other, with its {CONFIDENCE:.0%} interval and two-sided p-value, for other "
-        "sentences and other seeds (Welch's t; not corrected for the number of comparisons). Systems that were trained "
-        "once are left out."
+        "sentences and other seeds (Student's t; not corrected for the number of comparisons). Systems that were "
+        "trained once are left out."
     )
     measures = (*columns(["difference", "from", "to"], 2), *columns(["p"], 4))
     return Table("significance over seeds", ("system", "other", "metric"), measures, tuple(rows), note)
@@ -119,12 +125,23 @@ def differences(
 def _difference(first: _Trained, second: _Trained, sentences: int) -> tuple[float, float, float, float]:
     """Return the difference of the means of two systems, the ends of its interval, and its p-value."""
     points = first.mean - second.mean
-    parts = [(float(np.var(first.resampled - second.resampled, ddof=1)), sentences - 1)]
-    parts += [(one.variance, one.freedom) for one in (first, second) if one.freedom]
-    variance = sum(part for part, _ in parts)
+    of_sentences = float(np.var(first.resampled - second.resampled, ddof=1))
+    parts = [(one.variance, one.freedom) for one in (first, second) if one.freedom]
+    of_seeds = sum(part for part, _ in parts)
+    variance = of_sentences + of_seeds
     if not variance:  # no sentence and no training differs from another
         return points, points, points, float(points == 0.0)
-    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
-    error = sqrt(variance)
-    half = student_quantile(CONFIDENCE, freedom) * error
-    return points, points - half, points + half, student_tails(points / error, freedom)
+    freedom = of_seeds**2 / sum(part**2 / degrees for part, degrees in parts) if of_seeds else 1.0
+    share = of_seeds / variance
+
+    def half(confidence: float) -> float:
+        quantiles = student_quantile(confidence, sentences - 1), student_quantile(confidence, freedom)
+        return sqrt(variance) * ((1.0 - share) * quantiles[0] + share * quantiles[1])
+
+    # The p-value is 1 less the confidence of the interval that just reaches to 0. That of either part alone bounds it.
+    tails = [max(_LEAST, student_tails(points / sqrt(variance), one)) for one in (sentences - 1, freedom)]
+    low, high = (min(tails), max(tails)) if 0.0 < share < 1.0 else (tails[round(share)],) * 2
+    while high > low * (1.0 + 1e-4):
+        middle = sqrt(low * high)
+        low, high = (low, middle) if half(1.0 - middle) < abs(points) else (middle, high)
+    return points, points - half(CONFIDENCE), points + half(CONFIDENCE), sqrt(low * high)

@@ -73,6 +73,7 @@ def test_equal_systems_do_not_differ() -> None:
     assert found == (0.0, 0.0, 0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_differences_of_seeds_alone_are_seldom_significant() -> None:
     """Systems of the same quality, whose trainings differ more than sentences make them."""
     rng, found, naive = np.random.default_rng(3), [], []
@@ -85,3 +86,17 @@ def test_differences_of_seeds_alone_are_seldom_significant() -> None:
         naive.append(stats.ttest_1samp(single, 0.0).pvalue)
     assert np.mean(np.array(found) < 0.05) < 0.06
     assert np.mean(np.array(naive) < 0.05) > 0.3, "single trainings differ significantly"
+
+
+@pytest.mark.slow
+def test_two_trainings_alike_by_chance_seldom_differ_from_mt() -> None:
+    """Welch's formula for seeds and sentences together finds one in eight systems significantly different."""
+    rng, trained, found = np.random.default_rng(6), np.array([1.0, 1.0, 0.0]), []
+    for _ in range(400):
+        scores = trained * (rng.normal(0.0, 0.15) + np.append(rng.normal(0.0, 0.6, 2), 0.0))
+        resampled = scores + trained * rng.normal(0.0, 0.15, (200, 1))
+        table = differences({"new": [0, 1], "MT": [2]}, ["MT"], {"TER": scores}, {"TER": resampled}, 60)
+        _, low, high, p = table.rows[0].values
+        assert (low > 0 or high < 0) == (p < 0.05)
+        found.append(p)
+    assert np.mean(np.array(found) < 0.05) < 0.08
