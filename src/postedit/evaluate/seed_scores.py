@@ -7,8 +7,8 @@ the sentences, too, so the sum is rather too large.
 
 By how many standard errors an interval extends is a mean of two quantiles of Student's t, one for each part, weighted
 by their variances (Cochran and Cox 1950). That for the seeds has the degrees of freedom of Welch. If his formula joined
-all parts, the interval would be too narrow where two trainings are alike by chance, and one in eight of such systems
-would differ significantly from the unedited MT without reason.
+all parts, the interval would be too narrow where two trainings are alike by chance: too many systems of the quality of
+the unedited MT would differ from it significantly.
 """
 
 import re
