@@ -276,6 +276,7 @@ def test_trainings_with_several_seeds_are_one_system(run: Any, trainings: list[P
     assert ter["from"] < -7.0 < ter["to"] < 0.0
     assert ter["p"] < 0.05
     assert "significance over seeds" in result.stdout
+    assert "confidence intervals" in result.stdout
     assert len(tables["significance of TER"]["rows"]) == 10
     assert "significance of TER" not in result.stdout
     everything = run("score", *trainings, "--pe", tmp_path / "pe", "--seeds", "--resamples", 500, "--all").stdout
@@ -285,3 +286,25 @@ def test_trainings_with_several_seeds_are_one_system(run: Any, trainings: list[P
 def test_seeds_need_outputs_with_such_names(run: Any, files: Path) -> None:
     message = refused(run("score", files / "good", files / "bad", "--pe", files / "pe", "--seeds"))
     assert "seed-1/dev.out and seed-2/dev.out" in message
+
+
+def test_systems_with_several_seeds_are_compared_with_the_unedited_mt(
+    run: Any, trainings: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "mt").write_text("".join(f"a b c x {number}\n" for number in range(20)))
+    (tmp_path / "once").write_text((tmp_path / "mt").read_text())
+    texts = ["--pe", tmp_path / "pe", "--mt", tmp_path / "mt"]
+    found = tmp_path / "found.json"
+    run("score", *trainings, tmp_path / "once", *texts, "--seeds", "--resamples", 500, "--json", found)
+    tables = {table["name"]: table for table in json.loads(found.read_text())["tables"]}
+    assert [row["trainings"] for row in tables["scores over seeds"]["rows"]] == [1, 3, 2, 1]
+    compared = [row["other"] for row in tables["significance over seeds"]["rows"] if row["metric"] == "TER"]
+    assert compared == ["unedited MT", "unedited MT", str(tmp_path / "base" / "seed-*" / "out")]
+
+
+def test_a_few_sentences_have_no_significance_over_seeds(run: Any, trainings: list[Path], tmp_path: Path) -> None:
+    for path in (*trainings, tmp_path / "pe"):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
+    out = run("score", *trainings, "--pe", tmp_path / "pe", "--seeds").stdout
+    assert "scores over seeds" in out
+    assert "significance over seeds" not in out

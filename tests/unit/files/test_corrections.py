@@ -74,6 +74,7 @@ def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
         ("Ein <g>alter <x/> Text</g>", "Ein neuer Text", "Ein <g>neuer <x/> Text</g>", None),
         ("請 <x/> 點擊", "請點擊", "請<x/>點擊", None),
         ("請 <x/> OK 鈕", "請OK鈕", "請<x/>OK鈕", None),
+        ("設定： <x/> OK 鈕", "設定：OK鈕", "設定：<x/> OK鈕", None),
         ("a <x/> !<y/> b", "Haus b", "Haus<x/><y/> b", ["Haus"]),  # no space would part both from the word
     ],
 )

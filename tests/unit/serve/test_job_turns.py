@@ -82,6 +82,16 @@ def test_projects_take_turns(store: Store, turns: JobTurns) -> None:
     assert [job and job.project for job in found] == [many, few, one, many, few, many, many, None]
 
 
+def test_only_the_latest_turns_are_remembered(store: Store, turns: JobTurns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_turns, "_MOST_SERVED", 1)
+    one, other = (store.projects.create({"name": name}, "anna") for name in ("one", "other"))
+    for project in (one, one, other, other, one):
+        added_job(store, project)
+    found = [turns.next(["edit"]) for _ in range(5)]
+    assert [job and job.project for job in found] == [one, other, one, other, one]
+    assert [*turns._served["edit",]] == [one]
+
+
 def test_jobs_are_left_to_services_that_have_their_model(store: Store, turns: JobTurns, other_model: str) -> None:
     assert turns.next(["import"]) is None
     assert store.jobs.claim(["import"], {"phrases": 1}) is not None
