@@ -38,8 +38,13 @@ def architectures(
         raise RecipeError(f"{recipes}: no such folder of recipes")
     out = console()
     table = new_table(["name", "inputs", "paper", "summary"])
-    for architecture in ARCHITECTURES.values():
-        table.add_row(architecture.name, " ".join(architecture.inputs), architecture.paper, architecture.summary)
+    for name in ARCHITECTURES:
+        try:
+            found = ARCHITECTURES[name]
+        except RecipeError as error:  # a package that is broken does not hide the others
+            table.add_row(name, "", "", str(error))
+            continue
+        table.add_row(name, " ".join(found.inputs), found.paper, found.summary)
     table.add_row(NAME, "src mt", "Simard et al. 2007", "phrases that were corrected before, looked up in all triplets")
     out.print(table)
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])

@@ -137,12 +137,17 @@ class Registry(Mapping[str, Architecture]):
 
 
 def _import(point: EntryPoint) -> Architecture:
-    """Return an architecture of another package; errors of its modules other than failed imports are passed on."""
+    """Return an architecture of another package.
+
+    Raises:
+        RecipeError: if it cannot be imported, whatever the error, or is no architecture.
+    """
     where = f"{point.name}, an architecture of {_package_of(point)}"
     try:
         model = point.load()
-    except (ImportError, AttributeError) as error:
-        raise RecipeError(f"{where}: {point.value} cannot be imported: {error}") from error
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise RecipeError(f"{where}: {point.value} cannot be imported: {problem}") from error
     if not (isinstance(model, type) and issubclass(model, Seq2Seq)):
         raise RecipeError(
             f"{where}: {point.value} must be a subclass of postedit.core.model.Seq2Seq, not {model!r:.80}"

@@ -1,11 +1,13 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
 
 from postedit.cli.models import count_parameters
 from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.registry import ENTRY_POINTS, Registry
 from postedit.models import ARCHITECTURES
 from postedit.recipe import load_recipe
 
@@ -23,6 +25,22 @@ def test_every_architecture_is_listed(run: Any, tmp_path: Path) -> None:
         (line,) = [line for line in result.stdout.splitlines() if line.split()[:1] == [architecture.name]]
         assert architecture.paper in line
         assert architecture.summary in line
+
+
+def test_a_broken_package_does_not_hide_other_architectures(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = tmp_path / "broken_models-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken_models\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nbroken = broken_models:Mine")
+    (tmp_path / "broken_models.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("postedit.models.ARCHITECTURES", Registry(ARCHITECTURES[name] for name in ("m-cgru", "cgru")))
+    result = run("models", "--recipes", tmp_path)
+    assert result.exit_code == 0
+    assert "ZeroDivisionError: division by zero" in result.stdout
+    assert "m-cgru" in result.stdout
 
 
 def test_help_says_what_the_command_alone_lists(run: Any) -> None:

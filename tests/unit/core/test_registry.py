@@ -118,7 +118,8 @@ def test_a_model_of_another_package_is_saved_and_loaded(tmp_path: Path, monkeypa
     [
         ("m-cgru = bad_models:Mine", "the package bad_models calls an architecture m-cgru, as another package does"),
         ("mine = bad_models:Gone", "mine, an architecture of the package bad_models: bad_models:Gone cannot be imp"),
-        ("mine = no_such_module:Mine", "no_such_module:Mine cannot be imported: No module named"),
+        ("mine = no_such_module:Mine", "no_such_module:Mine cannot be imported: ModuleNotFoundError: No module named"),
+        ("mine = worse_models:Mine", "worse_models:Mine cannot be imported: ZeroDivisionError: division by zero"),
         ("mine = bad_models:Bare", "config_class must be a subclass of postedit.core.config.Config, not None"),
         ("mine = bad_models:Odd", 'inputs must be a tuple of "src", "mt" or both, not .*hypothesis'),
         ("mine = bad_models:Short", "inputs must be a tuple of .*, not 'mt'"),
@@ -130,6 +131,7 @@ def test_faults_of_another_package_name_it(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     install(tmp_path, "bad_models", declared, code=OWN)
+    (tmp_path / "worse_models.py").write_text("1 / 0")
     registry = Registry([ONE])
     assert registry["m-cgru"] is ONE
     with pytest.raises(RecipeError, match=message):
