@@ -132,10 +132,9 @@ def score(
     tables = [analyses.edits_left(systems)]
     if mt is not None:
         tables = [analyses.faithfulness(systems), *tables, analyses.edits_spared(systems), analyses.edits_made(systems)]
-    compared = analyses.significance(systems, test.tokenize, resamples)
-    tables += compared
-    if seeds:
-        tables += analyses.over_seeds(systems, test.tokenize, resamples)
+    compared = analyses.compared(systems, test.tokenize, resamples)
+    significance = analyses.significance(systems, compared)
+    tables += [*significance, *(analyses.over_seeds(systems, compared) if seeds else ())]
     if summaries:
         source = test.src if test.src is not None else test.mt or ()
         tables += analyses.summaries(systems, test, source, stem=stem, resamples=resamples)
@@ -144,7 +143,7 @@ def score(
     tables += _neural(systems, test, comet or ())
     tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
     buckets = analyses.by_bucket(systems)
-    hidden = [] if everything else [*buckets, *(compared[1:] if seeds else ())]
+    hidden = [] if everything else [*buckets, *(significance[1:] if seeds else ())]
     shown = [table for table in (*tables, *buckets) if table not in hidden]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:

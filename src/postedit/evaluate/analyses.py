@@ -1,6 +1,6 @@
 """Analyses of systems on a test set, most of which return one or several tables."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +21,6 @@ from postedit.evaluate.significance import (
     Significance,
     compare,
     grouped,
-    resampled_scores,
     too_few,
     what_is_drawn,
 )
@@ -131,24 +130,41 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
     return Table("edits made", ("system",), (*_EDITS_MADE, Column("gain per edit", 2)), tuple(rows), note)
 
 
-def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences between all pairs of systems.
-
-    For fewer than `MIN_SENTENCES` sentences, there are no tables.
-    """
+def compared(
+    systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES
+) -> dict[str, Significance]:
+    """Return the comparisons of all systems by TER, BLEU and chrF; none for fewer than `MIN_SENTENCES` sentences."""
     if systems[0].scores.lines < MIN_SENTENCES:
-        return []
-    found = {
-        metric: compare(statistics, score, resamples)
-        for metric, (statistics, score) in _resampled(systems, tokenize).items()
+        return {}
+    ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
+    return {
+        "TER": compare([system.resampled.left.sums for system in systems], _score(ter), resamples),
+        "BLEU": compare([system.resampled.bleu for system in systems], _score(bleu), resamples),
+        "chrF": compare([system.resampled.chrf for system in systems], _score(AdditiveCHRF()), resamples),
     }
+
+
+def significance(systems: Sequence[EvaluatedSystem], found: Mapping[str, Significance]) -> list[Table]:
+    """Return confidence intervals of scores, and p-values of the differences between all pairs of systems.
+
+    Args:
+        systems: the systems.
+        found: the result of `compared`; if it is empty, there are no tables.
+    """
+    if not found:
+        return []
     names, sentences = [system.name for system in systems], systems[0].scores.lines
+    resamples = len(found["TER"].resampled)
     pairs = [_pairs(metric, result, names, resamples, sentences) for metric, result in found.items()]
     return [_intervals(found, names, resamples, sentences), *(table for table in pairs if table.rows)]
 
 
-def over_seeds(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Return the mean scores of systems that were trained with several seeds and, with enough sentences, differences.
+def over_seeds(systems: Sequence[EvaluatedSystem], found: Mapping[str, Significance]) -> list[Table]:
+    """Return the mean scores of systems that were trained with several seeds, and their differences.
+
+    Args:
+        systems: the systems.
+        found: the result of `compared`; if it is empty, there are no differences.
 
     Raises:
         DataError: if no system has several trainings; see `seed_scores.trainings_of`.
@@ -156,15 +172,12 @@ def over_seeds(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples
     trainings = seed_scores.trainings_of([system.name for system in systems])
     scores = np.array([(one.scores.ter, one.scores.bleu, one.scores.chrf) for one in systems])
     tables = [seed_scores.means(trainings, scores)]
-    sentences = systems[0].scores.lines
-    if sentences < MIN_SENTENCES:
+    if not found:
         return tables
-    drawn = {
-        metric: resampled_scores(statistics, score, resamples)
-        for metric, (statistics, score) in _resampled(systems, tokenize).items()
-    }
-    found = dict(zip(seed_scores.METRICS, scores.T, strict=True))
-    table = seed_scores.differences(trainings, [UNEDITED_MT], found, drawn, min(sentences, RESAMPLED))
+    resampled = {metric: result.resampled for metric, result in found.items()}
+    by_metric = dict(zip(seed_scores.METRICS, scores.T, strict=True))
+    sentences = min(systems[0].scores.lines, RESAMPLED)
+    table = seed_scores.differences(trainings, by_metric, resampled, sentences)
     return [*tables, *([table] if table.rows else [])]
 
 
@@ -308,18 +321,7 @@ def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
     return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
 
 
-def _resampled(
-    systems: Sequence[EvaluatedSystem], tokenize: Tokenize
-) -> dict[str, tuple[list[Floats], Callable[[Floats], Floats]]]:
-    """Return, by metric, the statistics of each system that are resampled, and what maps their sums to scores."""
-    return {
-        "TER": ([one.resampled.left.sums for one in systems], _score(AdditiveTER(tokenize))),
-        "BLEU": ([one.resampled.bleu for one in systems], _score(AdditiveBLEU(tokenize))),
-        "chrF": ([one.resampled.chrf for one in systems], _score(AdditiveCHRF())),
-    }
-
-
-def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int, drawn: int) -> Table:
+def _intervals(found: Mapping[str, Significance], names: Sequence[str], resamples: int, drawn: int) -> Table:
     rows = []
     for index, name in enumerate(names):
         intervals = [result.intervals[index] for result in found.values()]

@@ -23,6 +23,7 @@ import numpy as np
 from postedit.core.errors import DataError
 from postedit.evaluate.gain import student_quantile, student_tails
 from postedit.evaluate.metrics import Floats
+from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.evaluate.table import Table, TableRow, columns
 
@@ -93,7 +94,6 @@ class _Trained:
 
 def differences(
     trainings: Mapping[str, Sequence[int]],
-    alone: Sequence[str],
     scores: Mapping[str, Floats],
     resampled: Mapping[str, Floats],
     sentences: int,
@@ -101,13 +101,13 @@ def differences(
     """Return the differences of the mean scores of all pairs of systems, with intervals and p-values.
 
     Args:
-        trainings: the result of `trainings_of`. Of systems that were trained once, only those in `alone` are compared.
-        alone: systems that are not trained, and so do not depend on seeds: the unedited MT.
+        trainings: the result of `trainings_of`. Systems that were trained once are left out, but not the unedited MT,
+            which does not depend on seeds.
         scores: Float[outputs] by metric.
         resampled: Float[resamples,outputs] by metric, scores of resampled sentences, the same for all outputs.
         sentences: number of sentences that were resampled.
     """
-    compared = {name: list(places) for name, places in trainings.items() if len(places) > 1 or name in alone}
+    compared = {name: list(places) for name, places in trainings.items() if len(places) > 1 or name == UNEDITED_MT}
     rows = []
     for metric, found in scores.items():
         all_of = {one: _Trained(found[at], resampled[metric][:, at].mean(1)) for one, at in compared.items()}

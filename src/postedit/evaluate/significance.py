@@ -9,7 +9,7 @@ are one matrix product.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
@@ -85,6 +85,7 @@ class Significance:
 
     intervals: tuple[Interval, ...]
     comparisons: tuple[Comparison, ...]
+    resampled: Floats = field(compare=False, repr=False)  # Float[resamples,systems], scores for resampled sentences
 
 
 def compare(
@@ -107,7 +108,7 @@ def compare(
     stacked = np.stack(statistics, 1)
     totals = stacked.sum(0)
     observed = score(totals)
-    bootstrapped = resampled_scores(statistics, score, resamples, seed)
+    bootstrapped = score(_bootstrap_sums(stacked, resamples, np.random.default_rng([seed, 0])))
     pairs = list(combinations(range(len(statistics)), 2))
     swapped = _swapped_sums(stacked, resamples, np.random.default_rng([seed, 1])) if pairs else stacked[:0]
     comparisons = []
@@ -118,14 +119,7 @@ def compare(
         by_chance = score(totals[first] + moved) - score(totals[second] - moved)
         p_values = _p_value(drawn - difference, difference), _p_value(by_chance, difference)
         comparisons.append(Comparison(first, second, difference, _interval(drawn), *p_values))
-    return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
-
-
-def resampled_scores(
-    statistics: Sequence[Floats], score: Callable[[Floats], Floats], resamples: int = RESAMPLES, seed: int = 1
-) -> Floats:
-    """Return the scores of all systems for the same resampled sentences, Float[resamples,systems]; see `compare`."""
-    return score(_bootstrap_sums(np.stack(statistics, 1), resamples, np.random.default_rng([seed, 0])))
+    return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons), bootstrapped)
 
 
 def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:

@@ -108,7 +108,7 @@ def test_edits_are_not_reported_without_mt() -> None:
 
 def test_significance_speaks_of_the_later_system() -> None:
     systems = evaluate_systems(TestSet(PE * 3, MT * 3), {"good": GOOD * 3})
-    intervals, ter, *others = analyses.significance(systems, "none", 200)
+    intervals, ter, *others = analyses.significance(systems, analyses.compared(systems, "none", 200))
     better = of(ter, "good", UNEDITED_MT)
     assert better["difference"] == pytest.approx(-100 * 2 / 12)
     assert (better["from"] or 0) < (better["difference"] or 0) < (better["to"] or 0)
@@ -141,14 +141,16 @@ def test_a_verdict_says_by_how_much_and_how_sure(values: tuple[float, ...], expe
 def test_one_system_alone_is_compared_with_nothing() -> None:
     test = TestSet(PE * 3)
     systems = evaluate_systems(test, {"good": GOOD * 3})
-    assert [table.name for table in analyses.significance(systems, "none", 200)] == ["confidence intervals"]
+    assert [table.name for table in analyses.significance(systems, analyses.compared(systems, "none", 200))] == [
+        "confidence intervals"
+    ]
     assert [table.name for table in analyses.by_bucket(systems)] == ["by length"]
 
 
 @pytest.mark.parametrize("count", [1, 4, 9])
 def test_a_few_sentences_are_too_few_to_compare(count: int) -> None:
     systems = evaluate_systems(TestSet(["a b"] * count, ["a c"] * count), {"good": ["a b"] * count})
-    assert analyses.significance(systems, "none", 200) == []
+    assert analyses.significance(systems, analyses.compared(systems, "none", 200)) == []
     differences = analyses.ter_differences(systems, 200)
     assert count == 1 or of(differences, "good", UNEDITED_MT)["p, bootstrap"] < 0.01, "however little it has seen"
     (found,) = analyses.verdicts(systems, differences)

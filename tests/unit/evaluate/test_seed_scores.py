@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from postedit.core.errors import DataError
+from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.seed_scores import differences, means, trainings_of
 from postedit.evaluate.table import Table
 
@@ -34,8 +35,8 @@ def test_means_and_deviations() -> None:
 
 
 def compared(scores: list[float], resampled: np.ndarray, sentences: int = 500) -> Table:
-    places = {"MT": [0], "once": [1], "old/seed-*": [2, 3, 4], "new/seed-*": [5, 6]}
-    return differences(places, ["MT"], {"TER": np.array(scores)}, {"TER": resampled}, sentences)
+    places = {UNEDITED_MT: [0], "once": [1], "old/seed-*": [2, 3, 4], "new/seed-*": [5, 6]}
+    return differences(places, {"TER": np.array(scores)}, {"TER": resampled}, sentences)
 
 
 SCORES = [20.0, 1.0, 18.0, 18.5, 17.8, 17.0, 17.3]
@@ -44,8 +45,8 @@ SCORES = [20.0, 1.0, 18.0, 18.5, 17.8, 17.0, 17.3]
 def test_without_variance_of_sentences_the_test_is_that_of_welch() -> None:
     table = compared(SCORES, np.tile(SCORES, (50, 1)))
     assert [row.labels for row in table.rows] == [
-        ("old/seed-*", "MT", "TER"),
-        ("new/seed-*", "MT", "TER"),
+        ("old/seed-*", UNEDITED_MT, "TER"),
+        ("new/seed-*", UNEDITED_MT, "TER"),
         ("new/seed-*", "old/seed-*", "TER"),
     ]
     expected = stats.ttest_ind(SCORES[5:], SCORES[2:5], equal_var=False)
@@ -95,7 +96,7 @@ def test_two_trainings_alike_by_chance_seldom_differ_from_mt() -> None:
     for _ in range(400):
         scores = trained * (rng.normal(0.0, 0.15) + np.append(rng.normal(0.0, 0.6, 2), 0.0))
         resampled = scores + trained * rng.normal(0.0, 0.15, (200, 1))
-        table = differences({"new": [0, 1], "MT": [2]}, ["MT"], {"TER": scores}, {"TER": resampled}, 60)
+        table = differences({"new": [0, 1], UNEDITED_MT: [2]}, {"TER": scores}, {"TER": resampled}, 60)
         _, low, high, p = table.rows[0].values
         assert (low > 0 or high < 0) == (p < 0.05)
         found.append(p)

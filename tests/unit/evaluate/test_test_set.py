@@ -40,7 +40,11 @@ def evaluated(
 
 
 def tables(systems: list[EvaluatedSystem]) -> str:
-    found = [*analyses.significance(systems, "none", 50), *analyses.by_bucket(systems), analyses.edits_made(systems)]
+    found = [
+        *analyses.significance(systems, analyses.compared(systems, "none", 50)),
+        *analyses.by_bucket(systems),
+        analyses.edits_made(systems),
+    ]
     return to_csv([*found, analyses.overview([system.scores for system in systems])])
 
 
@@ -118,7 +122,7 @@ def test_of_many_sentences_groups_are_drawn(drawn: int, monkeypatch: pytest.Monk
     assert len(expected) == drawn
     np.testing.assert_array_equal(grouped[1].resampled.chrf, expected)
     np.testing.assert_array_equal(grouped[1].resampled.left.sums, significance.grouped(one_by_one.left.sums))
-    _, ter, *_ = analyses.significance(grouped, "none", 50)
+    _, ter, *_ = analyses.significance(grouped, analyses.compared(grouped, "none", 50))
     assert f"of {drawn} groups of {24 / drawn:.1f} consecutive sentences" in ter.note
 
 

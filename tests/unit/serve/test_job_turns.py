@@ -108,12 +108,17 @@ def test_repetitions_are_filled_in_by_services_without_the_model(
     assert turns.next(["fill"]) is not None
 
 
+def _let_time_pass(monkeypatch: pytest.MonkeyPatch, dead_seconds: float) -> None:
+    """Let 400 seconds pass between two looks at the clock, too few for a process to be taken for dead."""
+    clock = itertools.count(step=400.0)
+    monkeypatch.setattr(job_turns, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(job_turns, "_DEAD_SECONDS", dead_seconds)
+
+
 def test_a_job_waits_for_its_model_while_other_services_work(
     store: Store, turns: JobTurns, other_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = itertools.count(step=400.0)
-    monkeypatch.setattr(job_turns, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(job_turns, "_DEAD_SECONDS", 10_000.0)
+    _let_time_pass(monkeypatch, dead_seconds=10_000.0)
     other = store.projects.create({"name": "other"}, "anna")
     with store.database.change(other, "anna") as change:
         at_work = store.jobs.add(change, "import", store.files.create(change, "b.xlf", io.BytesIO(xliff(*PAIRS))))
@@ -130,9 +135,7 @@ def test_a_job_waits_for_its_model_while_other_services_work(
 def test_a_job_behind_another_of_its_file_is_left_to_others(
     store: Store, turns: JobTurns, other_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = itertools.count(step=400.0)
-    monkeypatch.setattr(job_turns, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(job_turns, "_DEAD_SECONDS", 100_000.0)
+    _let_time_pass(monkeypatch, dead_seconds=100_000.0)
     with store.database.change("default", "anna") as change:
         behind = store.jobs.add(change, "propose", store.jobs.get(other_model)["file"])
     assert store.jobs.claim(["import"], ["phrases"]) is not None  # in another process
@@ -149,7 +152,5 @@ def test_a_job_waits_while_other_services_do_work_of_another_kind(
     with store.database.change(other, "anna") as change:
         store.jobs.add(change, "fill", store.files.create(change, "b.xlf", io.BytesIO(xliff(*PAIRS))))
     assert store.jobs.claim(["fill"]) is not None
-    clock = itertools.count(step=400.0)
-    monkeypatch.setattr(job_turns, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(job_turns, "_DEAD_SECONDS", 100_000.0)
+    _let_time_pass(monkeypatch, dead_seconds=100_000.0)
     assert [turns.next(["import"]) for _ in range(3)] == [None] * 3
