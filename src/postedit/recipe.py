@@ -191,14 +191,14 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, dr
     text: TextConfig | None = sections["text"]
     built = build_on_meta(architecture, model, text, "model.", problems)
     if "draft" not in values:
-        problems += inheritance_problems(built, None)
+        problems += inheritance_problems(built, None, sections["train"])
     elif draft is not None:
         first_architecture, first_model = _model_of(draft)
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
         problems += model_problems(first, sections["data"], draft.train, "draft.train.")
         if first is not None:
-            problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
+            problems += inheritance_problems(built, first if draft.inherit_embeddings else None, sections["train"])
     problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
     problems += model_problems(built, sections["data"], sections["train"])
     if problems or architecture is None or model is None:

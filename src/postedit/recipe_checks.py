@@ -116,19 +116,25 @@ def draft_problems(second: Architecture | None, first: Architecture) -> list[str
     return problems
 
 
-def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
+def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None, train: TrainConfig | None) -> list[str]:
     """Check that `model` can inherit the embeddings of `first` or, if that is None, be trained without them."""
     if model is None:
         return []
+    starts_from_model = train is not None and train.init is not None
     if first is not None:
+        if starts_from_model:
+            return [
+                "draft.inherit_embeddings: train.init gives the second stage its embeddings too, and only one of them "
+                "can; set inherit_embeddings = false, or leave out train.init"
+            ]
         try:
             inherit_embeddings(model, first)
         except RecipeError as error:
             return [f"draft.inherit_embeddings: {error}"]
-    elif any(not table.weight.requires_grad for table in model.embeddings().values()):
+    elif not starts_from_model and any(not table.weight.requires_grad for table in model.embeddings().values()):
         return [
-            "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
-            "section with inherit_embeddings = true"
+            "model: its embeddings are frozen, but there are none to inherit; let them be trained, add a [draft] "
+            "section with inherit_embeddings = true, or start from a model (train.init)"
         ]
     return []
 

@@ -81,6 +81,23 @@ def test_both_stages_share_text_processing_and_frozen_embeddings(trained: Path) 
     assert torch.equal(other["embed_pe.weight"], theirs["pe"].weight), "they were trained"
 
 
+@pytest.mark.slow
+def test_a_refining_model_is_trained_further_with_frozen_embeddings(trained: Path, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_text(path.read_text().partition("[draft")[0])
+    drafts = trained / "drafts"
+    change = [f"data.{part}='{drafts / part}.jsonl'" for part in ("train", "dev")]
+    for start in ("model", "draft/model"):
+        console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+        recipe = load_recipe(path, [*change, f"text.model={trained / 'model'}", f"train.init={trained / start}"])
+        run = training.train(recipe, tmp_path / start, console=console)
+        ours, theirs = (ModelFolder.load(one).model.embeddings() for one in (run.model, trained / "model"))
+        said = console.export_text().partition("frozen embeddings: what was not taken stays random")[2]
+        assert ("embed_inputs.src.weight" in said) == (start != "model"), "the first stage calls its table differently"
+        assert torch.equal(ours["pe"].weight, theirs["pe"].weight)
+        assert torch.equal(ours["src"].weight, theirs["src"].weight) == (start == "model")
+
+
 def test_the_second_stage_learnt_from_the_drafts_of_the_first(trained: Path) -> None:
     triplets = list(read_triplets(TripletFiles.of(trained / "drafts" / "train.jsonl")))
     drafts = PostEditor.load(trained / "draft" / "model", device="cpu").edit([src for src, _ in PAIRS])
@@ -316,6 +333,7 @@ def problems(path: Path, *overrides: str) -> str:
         (["model.share_embeddings=all"], "src and mt share an embedding table in the second stage, but not in the"),
         (['draft.train.freeze=["nonsense*"]'], "draft.train.freeze: "),
         (["draft.inherit_embeddings=false"], "its embeddings are frozen, but there are none to inherit"),
+        (["train.init=nowhere"], "draft.inherit_embeddings: train.init gives the second stage its embeddings too"),
         (["text.vocabulary.sharing=separate"], 'text.vocabulary.sharing = "separate" needs mt'),
         (
             ["text.vocabulary.sharing=separate", "model.share_embeddings=none"],

@@ -19,7 +19,7 @@ import gc
 import importlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -331,10 +331,19 @@ def _initialise(
         save_json(folder / INITIAL, account)
         console.print(f"Starting from {path}: {transfer}", soft_wrap=True, highlight=False, markup=False)
         missing = [one.name for one in transfer.tensors if one.taken != "all"]
-        frozen = [name for name in missing if any(fnmatchcase(name, one) for one in recipe.train.freeze)]
-        if frozen:
-            why = f"train.freeze: what was not taken stays random, as it is not trained: {', '.join(frozen)}"
-            console.print(why, soft_wrap=True, highlight=False, markup=False)
+        for why, names in _untrained(model, recipe.train.freeze).items():
+            if random := [name for name in missing if name in names]:
+                said = f"{why}: what was not taken stays random, as it is not trained: {', '.join(random)}"
+                console.print(said, soft_wrap=True, highlight=False, markup=False)
+
+
+def _untrained(model: Seq2Seq, patterns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the parameters that are not trained, by what excludes them: `train.freeze`, or the model."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    frozen = [name for name in parameters if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    tables = [table.weight for table in model.embeddings().values() if not table.weight.requires_grad]
+    inherited = [name for name, one in parameters.items() if any(one is table for table in tables)]
+    return {"train.freeze": frozen, "frozen embeddings": [name for name in inherited if name not in frozen]}
 
 
 class _Run:

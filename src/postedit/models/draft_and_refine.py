@@ -179,7 +179,9 @@ class AttentionNMT(Translator):
 class DoubleAttentionConfig(TranslatorConfig):
     """Options of the second stage."""
 
-    freeze_embeddings: bool = Field(False, description="embeddings stay as inherited from the first stage, untrained")
+    freeze_embeddings: bool = Field(
+        False, description="embeddings are not trained: they stay as inherited from the first stage (or `train.init`)"
+    )
 
 
 class DoubleAttention(Translator):
@@ -189,7 +191,8 @@ class DoubleAttention(Translator):
 
     As printed, equation 7 computes the annotations of the draft from those of the source. A tilde is probably missing:
     the text above it says that both encoders are like that of section III, and so they are here. With
-    `freeze_embeddings`, the tables keep the values that they inherit from the first stage.
+    `freeze_embeddings`, the tables keep the values that they inherit from the first stage; if `tie_output` makes one of
+    them the weights of the output layer, so does that layer.
     """
 
     config_class: ClassVar = DoubleAttentionConfig
