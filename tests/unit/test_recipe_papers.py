@@ -92,6 +92,23 @@ def test_the_triplets_of_2016_are_read_twenty_times(name: str) -> None:
     assert weights == {"real-2016": 20.0, "artificial-large": 1.0, "artificial-small": 1.0}
 
 
+@pytest.mark.parametrize("name", ["cgru", "gru-hard", "cgru-hard", "m-cgru", "m-cgru-hard"])
+def test_conditional_grus_are_trained_as_in_the_paper(name: str) -> None:
+    """Junczys-Dowmunt and Grundkiewicz 2017, 5.2."""
+    found = recipe(name)
+    model, train = found.model, found.train
+    assert (model.embedding, model.hidden, model.dropout_rnn, model.dropout_word) == (512, 1024, 0.2, 0.2)
+    assert (model.attention, model.share_embeddings, model.tie_output) == (None, "none", False)
+    assert (found.text.vocabulary.size, found.text.truecase) == (40_000, True)
+    is_hard = name.endswith("hard")
+    assert found.data.max_length == (100 if is_hard else 50) + 1, "EOS is no token of a sentence there"
+    assert train.batch_tokens == 64 * (50 if is_hard else 25)
+    assert (train.optimizer, train.label_smoothing, train.validate_every) == ("adam", 0.0, 10_000)
+    assert (train.metric, train.patience) == ("loss", 10)
+    assert (train.average, train.keep_best, train.average_if_better) == ("best", 8, False)
+    assert not found.search.mt_candidate
+
+
 @pytest.mark.parametrize("name", ["character-level", "edit-operations", "edit-operations-src"])
 def test_the_systems_of_2017_read_real_triplets_ten_times(name: str) -> None:
     """Jauregi Unanue et al. 2018, 4.4: the same data as for their own model."""
@@ -109,6 +126,22 @@ def test_text_is_learnt_from_real_triplets_alone(name: str) -> None:
     }
     assert found.data.max_length == 50 + 1, "OpenNMT counts no EOS"
     assert found.text.vocabulary.size == 30_000 + 256 + 6
+
+
+@pytest.mark.parametrize("name", ["shared-attention", "flat-attention", "merged-attention"])
+def test_lstms_are_trained_as_in_the_paper(name: str) -> None:
+    """Jauregi Unanue et al. 2018, table 1 and 4.3; the loss of OpenNMT is a mean per sentence, here of 25 labels."""
+    found = recipe(name)
+    model, train = found.model, found.train
+    assert (model.embedding, model.hidden, model.layers, model.dropout) == (300, 500, 2, 0.3)
+    assert (model.input_feeding, model.init, model.share_embeddings) == (True, 0.1, "none")
+    assert found.text.vocabulary.sharing == "separate"
+    assert (train.optimizer, train.momentum, train.max_epochs) == ("sgd", 0.0, 20)
+    rates = [learning_rate(train, 1, Plateau(reductions=count)) for count in (0, 1, 2)]
+    assert rates == [25 * 1.0, 25 * 0.5, 25 * 0.25]
+    assert train.clip * 25 == 5.0
+    assert (train.plateau_patience, train.average, train.keep_best) == (1, "none", 1)
+    assert (found.search.beam, found.search.length_penalty, found.search.mt_candidate) == (5, 0.0, False)
 
 
 @pytest.mark.parametrize("name", OF_2020)
@@ -171,3 +204,18 @@ def test_the_small_scale_task_halves_all_sizes() -> None:
     assert 2 * small.text.vocabulary.size == large.text.vocabulary.size == 30_000
     assert [part.train.lr for part in (small, small.first_stage())] == [1e-3, 1e-3]
     assert [part.train.lr for part in (large, large.first_stage())] == [1e-4, 1e-4]
+
+
+@pytest.mark.parametrize("name", ["draft-and-refine", "draft-and-refine-iwslt"])
+def test_the_second_stage_inherits_frozen_embeddings(name: str) -> None:
+    """Li et al. 2017, IV.D and V.C: batches of 80, Adam, beams of 5 in both stages."""
+    second = recipe(name)
+    first = second.first_stage()
+    assert second.draft is not None
+    assert (second.draft.inherit_embeddings, second.model.freeze_embeddings, second.draft.folds) == (True, True, 0)
+    assert (second.model.share_embeddings, first.model.share_embeddings) == ("mt-pe", "none")
+    for stage in (first, second):
+        assert (stage.model.dropout, stage.model.tie_output, stage.search.beam) == (0.0, False, 5)
+        assert (stage.train.optimizer, stage.train.batch_tokens) == ("adam", 80 * 25)
+        assert (stage.train.schedule, stage.train.warmup_steps, stage.train.label_smoothing) == ("constant", 0, 0.0)
+    assert not second.search.mt_candidate
