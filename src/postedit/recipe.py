@@ -42,7 +42,9 @@ class DraftConfig(Config):
         description="0: the first stage translates the training set that it was trained on; k: each of k parts is "
         "translated by a model trained on the others, so that drafts are as imperfect as at run time",
     )
-    inherit_embeddings: bool = Field(True, description="start with the embeddings of the first stage")
+    inherit_embeddings: bool = Field(
+        True, description="start with the embeddings of the first stage; set it to false with `train.init`"
+    )
     model: dict[str, Any] = Field(description="as `[model]`; an architecture that reads only src")
     train: TrainConfig = Field(description="as `[train]`")
     search: SearchConfig = Field(SearchConfig(), description="as `[search]`, for drafts")
