@@ -19,11 +19,10 @@ import gc
 import importlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -65,7 +64,7 @@ from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.failure import lost_processes_told
 from postedit.train.loop import Trainer
-from postedit.train.optimisers import freeze
+from postedit.train.optimisers import freeze, frozen_names
 from postedit.train.train_state import TrainResult
 
 _LONGEST_WAIT: Final = timedelta(hours=12)
@@ -331,19 +330,10 @@ def _initialise(
         save_json(folder / INITIAL, account)
         console.print(f"Starting from {path}: {transfer}", soft_wrap=True, highlight=False, markup=False)
         missing = [one.name for one in transfer.tensors if one.taken != "all"]
-        for why, names in _untrained(model, recipe.train.freeze).items():
+        for why, names in frozen_names(model, recipe.train.freeze).items():
             if random := [name for name in missing if name in names]:
                 said = f"{why}: what was not taken stays random, as it is not trained: {', '.join(random)}"
                 console.print(said, soft_wrap=True, highlight=False, markup=False)
-
-
-def _untrained(model: Seq2Seq, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the parameters that are not trained, by what excludes them: `train.freeze`, or the model."""
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    frozen = [name for name in parameters if any(fnmatchcase(name, pattern) for pattern in patterns)]
-    tables = [table.weight for table in model.embeddings().values() if not table.weight.requires_grad]
-    inherited = [name for name, one in parameters.items() if any(one is table for table in tables)]
-    return {"train.freeze": frozen, "frozen embeddings": [name for name in inherited if name not in frozen]}
 
 
 class _Run:

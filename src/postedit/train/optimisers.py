@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError, nearest
+from postedit.core.model import Seq2Seq
 from postedit.train.config import TrainConfig
 from postedit.train.train_state import Plateau
 
@@ -34,6 +35,15 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
             parameters[name].requires_grad_(False)
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise RecipeError("nothing is left to train; leave out a pattern")
+
+
+def frozen_names(model: Seq2Seq, patterns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of parameters that are not trained, by the reason: `train.freeze`, or the model freezes them."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    frozen = [name for name in parameters if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    tables = [table.weight for table in model.embeddings().values() if not table.weight.requires_grad]
+    inherited = [name for name, one in parameters.items() if any(one is table for table in tables)]
+    return {"train.freeze": frozen, "frozen embeddings": [name for name in inherited if name not in frozen]}
 
 
 def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
