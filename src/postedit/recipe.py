@@ -192,15 +192,17 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, dr
         draft = draft.model_copy(update={"train": _with_init(draft.train, "draft.train.", base, problems)})
     text: TextConfig | None = sections["text"]
     built = build_on_meta(architecture, model, text, "model.", problems)
+    starts = _starts_from_model(sections["train"], values.get("stage"))
     if "draft" not in values:
-        problems += inheritance_problems(built, None, sections["train"])
+        problems += inheritance_problems(built, None, starts_from_model=starts)
     elif draft is not None:
         first_architecture, first_model = _model_of(draft)
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
         problems += model_problems(first, sections["data"], draft.train, "draft.train.")
         if first is not None:
-            problems += inheritance_problems(built, first if draft.inherit_embeddings else None, sections["train"])
+            inherited_from = first if draft.inherit_embeddings else None
+            problems += inheritance_problems(built, inherited_from, starts_from_model=starts)
     problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
     problems += model_problems(built, sections["data"], sections["train"])
     if problems or architecture is None or model is None:
@@ -214,6 +216,13 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, dr
     if found:
         raise problem_report(where, found)
     return replace(recipe, stage=stages)
+
+
+def _starts_from_model(train: TrainConfig | None, stages: Any) -> bool:
+    """Return whether training, or its first stage, starts from a model; the `[[stage]]` tables are not checked yet."""
+    first = stages[0] if isinstance(stages, list) and stages else None
+    options = first.get("train") if isinstance(first, Mapping) else None
+    return (train is not None and train.init is not None) or (isinstance(options, Mapping) and "init" in options)
 
 
 def _check_stages(

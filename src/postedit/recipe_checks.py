@@ -116,11 +116,10 @@ def draft_problems(second: Architecture | None, first: Architecture) -> list[str
     return problems
 
 
-def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None, train: TrainConfig | None) -> list[str]:
+def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None, *, starts_from_model: bool) -> list[str]:
     """Check that `model` can inherit the embeddings of `first` or, if that is None, be trained without them."""
     if model is None:
         return []
-    starts_from_model = train is not None and train.init is not None
     if first is not None:
         if starts_from_model:
             return [

@@ -357,3 +357,5 @@ def test_a_second_stage_reads_drafts_and_a_single_stage_needs_mt(tmp_path: Path)
     report = problems(path)
     assert "data.train.0: has no mt, which double-attention reads; give it, or add a [draft] section" in report
     assert "model: its embeddings are frozen, but there are none to inherit" in report
+    for start in ("train.init=nowhere", 'stage=[{name="one", train={init="nowhere"}}, {name="two"}]'):
+        assert "its embeddings are frozen" not in problems(path, start)
