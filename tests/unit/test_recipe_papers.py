@@ -36,6 +36,15 @@ def test_copying_networks_are_trained_twice_at_the_rates_of_the_paper(name: str)
     assert (pretraining.train.patience, pretraining.train.metric) == (10, "bleu")
 
 
+@pytest.mark.parametrize("name", [*COPYING, "copycat"])
+def test_copying_networks_write_as_long_as_tensor2tensor(name: str) -> None:
+    """Ive et al. 2019 give the beam alone; tensor2tensor's alpha is 0.6, and its `extra_length` 100 since 2018."""
+    search = recipe(name).search
+    assert search.beam == (5 if name == "copycat" else 10)
+    assert (search.length_penalty, search.normalisation) == (0.6, "wu")
+    assert (search.max_ratio, search.max_extra) == (1.0, 100)
+
+
 @pytest.mark.parametrize("name", COPYING)
 def test_copying_networks_have_the_dropout_of_transformer_base_v1(name: str) -> None:
     model = recipe(name).model
