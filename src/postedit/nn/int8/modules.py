@@ -105,6 +105,7 @@ class Int8TransformerStack(nn.Module):
         """Return the int8 form of a `TransformerStack` whose linear layers are all large enough; else None.
 
         The kernel reports the sum of each cross-attention and the residual; stacks that report otherwise have no form.
+        The linear layers of such a stack may still be replaced, one by one.
         """
         if type(part) is not TransformerStack or any(type(layer) is not TransformerLayer for layer in part.layers):
             return None

@@ -33,7 +33,7 @@ from postedit.nn.int8.integer_products import ALIGNMENT
 from postedit.nn.int8.paged_attention import PagedKeyValues, attend
 from postedit.nn.int8.paged_cache import PAGE_BITS, PAGE_PADDING, PagedKeyValueCache
 from postedit.nn.tensors import Packing
-from postedit.nn.transformer import Norm, StackConfig, TransformerStack
+from postedit.nn.transformer import CrossOutput, Norm, StackConfig, TransformerStack
 
 _SIZES = st.integers(1, 40)
 
@@ -347,6 +347,17 @@ def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.Mo
     assert Int8TransformerStack.from_stack(sized(64, 4, 96).stack(2, 3)) is None
     without_sums = sized(64, 4, 96).stack(2, 1, reports="attended")
     assert Int8TransformerStack.from_stack(without_sums) is None
+
+
+@pytest.mark.parametrize("reports", ["attended", "query"])
+def test_stacks_without_a_kernel_have_linear_layers_in_int8(reports: CrossOutput) -> None:
+    """The docs of copycat and copy-transformer say what int8 does to decoders that report otherwise."""
+    model = nn.Module()
+    model.decoder = sized(128, 4, 128).stack(1, 1, reports=reports)
+    prepare_for_inference(model, "int8")
+    assert type(model.decoder) is TransformerStack
+    assert not any(type(part) is nn.Linear for part in model.modules())
+    assert sum(type(part) is Int8Linear for part in model.modules()) == 2 * 3 + 2
 
 
 def test_a_shared_stack_stays_shared(monkeypatch: pytest.MonkeyPatch) -> None:
