@@ -14,8 +14,8 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop single units with probability p.
 
     On a CPU, PyTorch draws one number at a time, so dropout would take a third of a training step. Here random bits are
-    drawn in 64-bit words, of which each unit uses 16 bits; this rounds p to a multiple of 2**-16. A compiler cannot
-    trace that, so compiled code uses PyTorch's own function.
+    drawn in 64-bit words, of which each unit uses 16 bits; this rounds p to a multiple of 2**-16 below 1. A compiler
+    cannot trace that, so compiled code uses PyTorch's own function.
     """
     if not training or p == 0.0:
         return x
@@ -45,12 +45,13 @@ def variational_dropout(x_NKD: Tensor, p: float, training: bool) -> Tensor:
 
 
 def _keep_bits(shape: torch.Size, p: float, dtype: torch.dtype) -> Tensor:
-    """Return a mask of `shape` on the CPU: 0 with probability p, else 1/(1-p)."""
+    """Return a mask of `shape` on the CPU: 0 with probability p, else 1/(1-p), for p rounded as `dropout` says."""
     count = math.prod(shape)
     words = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
     numbers = words.view(torch.int16)[:count].view(shape)  # uniform over -2**15 .. 2**15 - 1
-    kept = numbers.ge_(round(p * 2**16) - 2**15)  # 0 or 1
-    scale = torch.tensor(1.0 / (1.0 - p), dtype=dtype)
+    dropped = min(round(p * 2**16), 2**16 - 1)  # of the 2**16 numbers
+    kept = numbers.ge_(dropped - 2**15)  # 0 or 1
+    scale = torch.tensor(2**16 / (2**16 - dropped), dtype=dtype)
     if dtype == torch.bfloat16:
         # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale: a third of the cost of converting.
         return kept.mul_(int(scale.view(torch.int16))).view(dtype)

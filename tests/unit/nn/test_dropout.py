@@ -41,6 +41,14 @@ def test_units_are_dropped_independently_of_their_neighbours(p: float) -> None:
     torch.testing.assert_close(covariance, torch.eye(4).double() * p * (1 - p), rtol=0, atol=0.01)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("p", [0.9999, 0.999995, 1 - 1e-9])
+def test_dropout_of_nearly_all_units_keeps_the_expectation(p: float, dtype: torch.dtype) -> None:
+    kept = dropout(torch.ones(4_000_000, dtype=dtype), p, True).float()
+    assert (kept == 0).float().mean().item() == pytest.approx(p, abs=2e-5)
+    assert kept.double().mean().item() == pytest.approx(1.0, abs=0.6)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (1,), (5, 7), ()])
 def test_any_shape_can_be_dropped_from(shape: tuple[int, ...]) -> None:
     assert dropout(torch.ones(shape), P, True).shape == shape
