@@ -83,7 +83,8 @@ class SearchConfig(Config):
     cut_input: bool = Field(
         default=False,
         description="cut a longer side to its first max_input tokens instead; for tasks such as summaries, where mt "
-        "is a text to read; needs mt_candidate = false",
+        "is a text to read: spans of it are then not protected, and nothing of it is restored; needs mt_candidate = "
+        "false",
     )
     batch_tokens: int = Field(
         default=4000, ge=1, description="rows x tokens of the longest text in a batch, beams included"
@@ -208,6 +209,11 @@ class SearchConfig(Config):
     def needs_mt(self) -> bool:
         """Whether an option compares outputs with mt."""
         return self.post_edit_penalty > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None
+
+    @property
+    def corrects_mt(self) -> bool:
+        """Whether outputs are corrections of mt; if not, mt is a text to read, which they need not keep."""
+        return not self.cut_input
 
     def outcome(self) -> dict[str, Any]:
         """Return, as JSON values, the options that can change the output of a segment, provided that it is edited."""

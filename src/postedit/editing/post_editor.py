@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,8 +185,9 @@ class PostEditor(SavedEditor):
         encoded = self._encoded(segments, config)
         results = self._results(encoded, self._finder(config).find, config, evidence)
         language = self.abilities.languages[1]
+        check = partial(checked, self.processor, language=language, corrects_mt=config.corrects_mt)
         results = [
-            checked(self.processor, one.segment, required_of(one.segment, config), result, config.banned, language)
+            check(one.segment, required_of(one.segment, config), result, config.banned)
             for one, result in zip(encoded, results, strict=True)
         ]
         warn(results)
@@ -211,7 +212,8 @@ class PostEditor(SavedEditor):
 
         Random numbers come from PyTorch's default generator on the model's device (`torch.manual_seed`). Of the search
         options, only the limits of input and output and `batch_tokens` apply; members of a combination are sampled as
-        an ensemble. Outputs may be equal. A blank one, or invalid UTF-8, is replaced by mt, `skipped` as "damaged".
+        an ensemble. Outputs may be equal. A blank one, or invalid UTF-8, is replaced by mt, `skipped` as "damaged",
+        unless mt is only a text to read (`search.cut_input`).
 
         Raises:
             DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` or `sampling` is wrong.
@@ -221,6 +223,8 @@ class PostEditor(SavedEditor):
         config = self.search if batch_tokens is None else self.search.with_options(batch_tokens=batch_tokens)
         encoded = self._encoded(segments_of(src, mt), config)
         drawn = self._results(encoded, lambda asked: self._finder(config).draw(asked, sampling), config, None)
+        if not config.corrects_mt:
+            return drawn
         return [without_damaged(segment.mt, one) for segment, one in zip(encoded, drawn, strict=True)]
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:

@@ -57,7 +57,8 @@ class Protected(EditorWrapper[Editor]):
     The draft of a first stage counts as mt. A translation without mt or draft should have the spans of the source; as
     it has no edits to take back, it is only searched again, and spans still broken are listed with `by` None. Spans of
     required words and prefixes count as spans of the source. Alternatives in n-best lists that break the rule are left
-    out. Given outputs are scored as they are.
+    out. Given outputs are scored as they are. If mt is only a text to read (`search.cut_input`), outputs stay as they
+    are.
 
     Put a gate inside this wrapper, not around it: an edit that the gate takes back may be one half of a moved span.
     """
@@ -89,6 +90,8 @@ class Protected(EditorWrapper[Editor]):
         """Return one correction per segment that keeps the rule; see `Editor.edit_segments`."""
         config = search or self.search
         results = edited(self.inner, segments, config, evidence)
+        if not config.corrects_mt:
+            return results
         cases = [self._case(*one, config) for one in zip(segments, results, strict=True)]
         asked = [case for case in cases if case.wants_search] if self.inner.abilities.constraints else []
         for case, second in zip(asked, self._again(asked, config, evidence), strict=True):

@@ -35,14 +35,19 @@ def checked(
     result: PostEdit,
     banned: Sequence[str] = (),
     language: str = "",
+    *,
+    corrects_mt: bool = True,
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
     Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits taken back could
     be those that satisfy the constraint, or if taking edits back would restore a banned phrase. `language` is the code
-    of the target language; empty if it is not known.
+    of the target language; empty if it is not known. Unless the output `corrects_mt`, only the constraints apply: an
+    edit that is taken back would restore a part of the text that the output is made from.
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
+    if not corrects_mt:
+        return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
     given = (segment.constraints.prefix, *required)
     src, mt, lacks = segment.src, segment.mt, processor.lacks
     strict = not any(given)

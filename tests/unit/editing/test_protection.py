@@ -114,6 +114,15 @@ def test_edits_that_break_a_span_are_taken_back_and_others_stay(src: str, mt: st
     assert bool(found.fallbacks) == bool(found.reverted)
 
 
+def test_spans_of_a_text_that_is_only_read_are_not_restored() -> None:
+    """A summary need not have all numbers of its article."""
+    editor, article = Protected(TableEditor({"5 red, ": ""})), Segment("5 red, 6 green", "5 red, 6 green")
+    search = SearchConfig(mt_candidate=False)
+    (kept,) = editor.edit_segments([article], search)
+    (read,) = editor.edit_segments([article], search.with_options(cut_input=True))
+    assert (kept.text, read.text, read.fallbacks) == ("5 red, 6 green", "6 green", ())
+
+
 def test_an_edit_that_glues_text_to_a_span_is_taken_back_and_others_stay() -> None:
     found = edited(TableEditor({" rot": "é rot", "Haus": "Hof"}), "@ab red house", "@ab rot Haus")
     assert (found.text, found.reverted) == ("@ab rot Hof", 1)

@@ -237,3 +237,13 @@ def test_banned_words_do_not_come_back_with_edits_that_are_taken_back() -> None:
     assert (found.text, found.skipped, found.alternatives) == (mt, "impossible", ())
     found = checked(cast(TextProcessor, processor), Segment("Open", mt), (), kept)
     assert (found.text, found.skipped) == (mt, None)
+
+
+def test_the_text_that_an_output_is_made_from_is_not_restored() -> None:
+    processor = SimpleNamespace(config=SimpleNamespace(tokenizer="none", tgt_lang=None), lacks="😀".__eq__)
+    article = "a ( b ) c 😀 . d ."
+    blank = PostEdit("", True, edits=(Edit("delete", (0, len(article)), (0, 0)),), token_spans=((0, 0),))
+    for summary in (corrected(article, "a ( b d ."), corrected(article, "d ."), blank):
+        given = cast(TextProcessor, processor), Segment(article, article), (), summary
+        assert len(checked(*given).text) > len(summary.text)
+        assert checked(*given, corrects_mt=False) == summary
