@@ -180,8 +180,10 @@ def outputs_of(system: System, text: Text, beam: int | None) -> list[str]:
     kept = kept_file(system, text, beam, ".hyp")
     if not kept.exists():
         announce(system, "decoding", text)
-        test = test_set(text)
-        edited = system.load().edit(test.src or (), test.mt, beam=beam)
+        test, editor = test_set(text), system.load()
+        # Models that write summaries have one input, mt: the text that they read.
+        mt = test.src if test.mt is None and editor.abilities.needs_mt else test.mt
+        edited = editor.edit(test.src or (), mt, beam=beam)
         with atomic_write(kept) as file:
             file.writelines(f"{one.text}\n" for one in edited)
     return list(read_lines(kept))

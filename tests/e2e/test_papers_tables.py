@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,23 @@ def test_novelty_of_references_and_changes_of_all_kinds(tmp_path: Path, monkeypa
     table = next(at for at, line in enumerate(lines) if "Pal et al. 2020, table 3 (SMT)" in line)
     spared = next(line for line in lines[table:] if line.startswith("| M-CGRU |"))
     assert [cell.strip() for cell in spared.split("|")[-6:-1]] == ["0", "–", "100", "–", "50"]
+
+
+def test_a_copying_network_reads_what_it_is_to_summarise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has one input, mt; the texts of these tables have only src and a summary."""
+    text, run = tmp_path / "data/aeslc", tmp_path / "runs/aeslc/copycat-small"
+    text.mkdir(parents=True)
+    for name, lines in {"test.src": "das Haus\nes geht\n", "test.tgt": "das\nes\n"}.items():
+        (text / name).write_text(lines, encoding="utf-8")
+    sizes = {"layers_mt": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 8}
+    folder = tiny_models.folder("copycat", **sizes)
+    replace(folder, search=folder.search.with_options(max_ratio=1.0, max_extra=1)).save(run / "model")
+    out = tmp_path / "tables.md"
+    monkeypatch.setattr(sys, "argv", ["papers_tables", *map(str, (tmp_path / "runs", tmp_path / "data", "--out", out))])
+    papers_tables.main()
+    rows = [line.split("|") for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| copycat |")]
+    assert [row[2].strip() for row in rows] == ["copycat-small"] * 2, "in table 1 and in the figures"
+    assert all(cell.strip() != "–" for cell in rows[0][-4:-1])
 
 
 @pytest.mark.slow
