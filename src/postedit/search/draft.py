@@ -17,7 +17,7 @@ from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
 from postedit.core.search_config import SearchConfig
-from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.search.greedy import greedy
 from postedit.search.guidance import NO_GUIDANCE, Guidance
@@ -58,7 +58,8 @@ class DraftSearch:
         rows: maximum number of sentences searched at a time.
         call_cost: fixed cost of a call, in tokens; None: the default for the model's device.
         shortlist: number of tokens at the beginning of the vocabulary, the most frequent ones, that a sentence may
-            write besides those of its draft and inputs; outputs may then differ from greedy search. 0: all tokens.
+            write besides those of its draft and inputs; outputs may then differ from greedy search. The special tokens
+            are always among them. 0: all tokens.
         ranking: search options by which output and draft are compared; the draft is returned where it ranks higher,
             unless there is guidance or a grammar. Its score comes from the first call, which proposes all of it.
     """
@@ -72,7 +73,8 @@ class DraftSearch:
         ranking: SearchConfig | None = None,
     ) -> None:
         self.model, self.rows, self._given_cost, self._ranking = model, rows, call_cost, ranking
-        self._first = shortlist if shortlist < model.spec.vocabularies.target.size else 0
+        first = max(shortlist, len(SPECIAL_TOKENS)) if shortlist else 0  # without EOS, no output would end
+        self._first = first if first < model.spec.vocabularies.target.size else 0
         self.calls, self.tokens = 0, 0  # calls of `decode` so far, and tokens fed in them
         self._acceptance = Acceptance()
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.model import Writes
+from postedit.core.model import Vocabularies, VocabularyInfo, Writes
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.token_spelling import Spelling
 from postedit.search import (
@@ -112,6 +112,7 @@ def test_models_that_write_different_things_are_no_ensemble(kinds: tuple[Writes,
         Ensemble(members)
 
 
+INFO = Table({}).spec.vocabularies.target
 TEXT = (A, B, B, B, A, B, C)
 WRITES_TEXT = {TEXT[:i]: {TEXT[i]: 0.9, EOS: 0.1} for i in range(len(TEXT))}
 
@@ -272,6 +273,22 @@ def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:
         assert other.tokens == (C,)
     (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([DraftGroup(batch(), [[A]], limits(9))])
     assert whole[0].tokens == (C,)
+
+
+@pytest.mark.parametrize("shortlist", [1, 2, 3, 5])
+@pytest.mark.parametrize("draft", [[], [A], [C, B]], ids=str)
+def test_a_shortlist_of_few_tokens_has_the_special_ones(shortlist: int, draft: list[int]) -> None:
+    class Impatient(Table):
+        def log_probs(self, written: tuple[int, ...]) -> list[float]:
+            assert len(written) < 9, "the output has no end"
+            return super().log_probs(written)
+
+    model = Impatient({}, {C: 0.5, A: 0.3, B: 0.1, EOS: 0.1})
+    model.spec = replace(model.spec, vocabularies=Vocabularies({"mt": VocabularyInfo(SIZE, "of mt")}, INFO))
+    group = DraftGroup(batch(), [draft], limits(3))
+    ((few,),), ((special,),) = (DraftSearch(model, shortlist=most)([group]) for most in (shortlist, A))
+    assert few == special
+    assert few.tokens == ((C,) * 3 if C in draft else tuple(draft) * 3)
 
 
 def test_a_continuation_is_at_the_limit_of_its_own_hypothesis() -> None:
