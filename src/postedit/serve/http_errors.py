@@ -172,7 +172,7 @@ def _is_union_branch(part: str | int) -> bool:
 
 async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for uploaded files
+    if isinstance(error.__cause__, OSError):  # from a temporary file that keeps an upload
         return await _system_error(request, error.__cause__)
     if isinstance(error.__cause__, ClientDisconnect):
         return await _client_gone(request, error.__cause__)
@@ -203,9 +203,13 @@ async def _client_gone(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:
-    """Return the response if there is no room for temporary files; raise other system errors again."""
+    """Return the response if there is no room for temporary files; raise other system errors again.
+
+    The log gets their reason, such as a missing folder, which the places in the code do not show.
+    """
     assert isinstance(error, OSError)
     if error.errno not in _NO_ROOM:
+        _log.error("request failed: %s", error)
         raise error
     _log.error("request failed: there is no room for temporary files: %s", error.strerror)
     return error_response(507, FULL, request_id_of(request))

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import re
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +55,19 @@ def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
     rest = client.get(f"/v1/files/{file}/segments", params={"after": 4}).json()
     assert [one["number"] for one in rest["segments"]] == [5]
     assert rest["next"] is None
+
+
+def test_a_missing_folder_of_temporary_files_is_no_fault_of_the_client(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = upload(client, xliff(*PAIRS))
+    missing = tmp_path / "missing"
+    monkeypatch.setattr(tempfile, "tempdir", str(missing))
+    large = {"file": ("a.xlf", b" " * (2 * 2**20))}  # not kept in memory
+    added = client.post("/v1/projects/default/files", files=large)
+    assert added.status_code == 500, added.text
+    assert str(missing) in caplog.text
+    assert [one["id"] for one in client.get("/v1/projects/default/files").json()["files"]] == [file]
 
 
 def test_a_file_being_read_and_a_job_without_result_are_conflicts(client: TestClient) -> None:
