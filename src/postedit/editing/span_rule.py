@@ -13,6 +13,7 @@ from postedit.text.protected_spans import (
     FAULTS,
     ProtectedSpan,
     Value,
+    accelerators,
     broken_values,
     count_values,
     find_glued,
@@ -78,8 +79,10 @@ class SpanRule:
         return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return the spans of a text, once more unpaired tags and linked spans, and copies glued to other text."""
-        return [*spans, *unpaired_tags(spans), *self._links(text, spans), *find_glued(text, spans, self._known)]
+        """Return the spans of a text, unpaired tags and linked spans once more, glued copies, and accelerators."""
+        marks = accelerators(text) if "markup" in self._kinds else ()
+        glued = find_glued(text, spans, self._known)
+        return [*spans, *unpaired_tags(spans), *self._links(text, spans), *glued, *marks]
 
     def _links(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
         """Return the larger units, such as dates, that spans of a text belong to, where source and mt agree on them."""

@@ -17,7 +17,8 @@ code in backticks, URL, e-mail address, placeholder, path, other code, hashtag, 
 out, the other kinds are found inside its spans.
 
 Text glued to a span can make a different word of it ("---all", "a@@team"). Such copies of the spans of a segment are
-counted under values of their own (`find_glued`).
+counted under values of their own (`find_glued`). So are the marks of accelerators (`accelerators`), whose letters
+differ between languages.
 """
 
 import re
@@ -50,8 +51,8 @@ class Value(NamedTuple):
     value: str
 
 
-FAULTS: Final = ("unpaired ", "glued ", "order of ", "pair of ", "word of ", "separator of ")
-"""Prefixes of the values that are counted in addition to those of spans: of faults, and of links between spans."""
+FAULTS: Final = ("unpaired ", "glued ", "order of ", "pair of ", "word of ", "separator of ", "accelerator ")
+"""Prefixes of the values that are counted in addition to those of spans: of faults, links between spans, and marks."""
 
 
 def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
@@ -110,6 +111,16 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
             found.append(span)
     found += [span for _, span in waiting]
     return [ProtectedSpan(span.kind, span.start, span.end, f"unpaired {span.value}") for span in found]
+
+
+def accelerators(text: str) -> list[ProtectedSpan]:
+    """Return the marks of accelerators in labels of menus and buttons: "&" (Windows, Qt), "_" (GTK), "~" (LibreOffice).
+
+    The key is the letter or digit after the mark. The letter differs between languages, so only the marks are compared.
+    Names such as AT&T and max_size count as well, which does no harm, because outputs keep them too.
+    """
+    marks = _ACCELERATOR.finditer(text)
+    return [ProtectedSpan("markup", *mark.span(), f"accelerator {mark.group()}") for mark in marks]
 
 
 def linked_spans(text: str, spans: Sequence[ProtectedSpan], *, near: bool = True) -> list[ProtectedSpan]:
@@ -285,6 +296,8 @@ def _ascii(digits: str) -> str:
 
 _ANYWHERE: Final = ("number", "unit")  # kinds of spans that are found even inside words
 _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,4})")
+# Two marks stand for the character itself, and "&" with a name and a semicolon is an entity.
+_ACCELERATOR: Final = re.compile(r"(?<!&)&(?!\w{1,31};)(?=[^\W_])|(?<!_)_(?=[^\W\d_])|(?<!~)~(?=[^\W\d_])")
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»،؛؟۔।॥，；：！？。"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size
 _NEAR: Final = re.compile(r"\s?[^\W\d_]{0,4}\s?")

@@ -16,9 +16,9 @@ Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup"
 number: digits of any script, with a sign; ² and ½; unit: percent and currency signs, currency codes, and technical
 units beside a number; url: with a scheme, www., or a common top-level domain; email; path: Unix and Windows paths, and
 file names with a known extension; placeholder: printf (%s, %1$s, %(name)s), Qt (%1, %L1), {0}, {name}, {{x}},
-{{{x}}}, ${x}, $x, $(x), %x%, :x, [[x]], <%= x %>, halves of these ({%, %>), @@x@@, \\n, ICU messages; markup: tags,
-also escaped and numbered ones, comments, entities, **; code: `backticks`, ``double ones`` of RST, camelCase, PascalCase
-and snake_case names, calls(), --options; hashtag; mention: @name.
+{{{x}}}, ${x}, $x, $(x), $(^x), %x%, :x, [[x]], <%= x %>, halves of these ({%, %>), @@x@@, \\n, ICU messages; markup:
+tags, also escaped and numbered ones, comments, entities, **; code: `backticks`, ``double ones`` of RST, camelCase,
+PascalCase and snake_case names, calls(), --options; hashtag; mention: @name.
 """
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -87,8 +87,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
             # Only one digit: %50 is a percentage in Turkish. "50 %" is one in any language, not "1 %" in "%1 %2".
             rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
-            rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\\[nrt]",
-            rf"(?<![{_WORD}$])\$\([A-Za-z_][{_NAME}.:-]{{0,100}}\)",
+            rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\$?\\[nrt]",  # $\n in NSIS
+            rf"(?<![{_WORD}$])\$\(\^?[A-Za-z_][{_NAME}.:-]{{0,100}}\)",
             rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
             r"[{<]%|(?<!\d)(?<!\d\s)%[}>]",
         ),

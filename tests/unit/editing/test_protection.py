@@ -204,6 +204,25 @@ def test_no_copy_of_a_span_appears_or_vanishes_within_other_text(mt: str, output
     assert edited(TableEditor({mt: output}), source, mt).text == (output if kept else mt)
 
 
+@pytest.mark.parametrize(
+    ("src", "mt", "output", "kept"),
+    [
+        ("&File", "&Datei", "Akte", False),
+        ("&File", "&Datei", "&Akte", True),
+        ("&Open file", "&Datei öffnen", "Datei ö&ffnen", True),
+        ("&Open file", "&Datei öffnen", "&Datei ö&ffnen", False),
+        ("&File", "Datei", "&Datei", True),
+        ("File", "Datei", "&Datei", False),
+        ("&File", "文件(&F)", "档案(F)", False),
+        ("E_xit", "B_eenden", "Beenden", False),
+        ("~File", "~Datei", "Akte", False),
+        ("~File", "~Datei", "~Akte", True),
+    ],
+)
+def test_no_accelerator_is_lost_or_doubled(src: str, mt: str, output: str, kept: bool) -> None:
+    assert edited(TableEditor({mt: output}), src, mt).text == (output if kept else mt)
+
+
 @pytest.mark.slow
 def test_a_long_text_with_many_spans_takes_time_in_proportion() -> None:
     def seconds(count: int) -> float:

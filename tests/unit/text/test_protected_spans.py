@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.text.protected_spans import Value, broken_values, count_values, find_glued, find_spans, unpaired_tags
+from postedit.text.protected_spans import (
+    Value,
+    accelerators,
+    broken_values,
+    count_values,
+    find_glued,
+    find_spans,
+    unpaired_tags,
+)
 from postedit.text.span_patterns import KINDS, Kind
 
 
@@ -96,6 +104,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "$(VAR) x$(Out.Dir-1)/a but US$(m) and $(a b) $(5)", ["$(VAR)"]),
+        ("placeholder", r"$(^Name) of $(^Company)$\r$\nend, $(^) $(^5)", ["$(^Name)", "$(^Company)", r"$\r", r"$\n"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
         ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
@@ -282,6 +291,22 @@ def test_many_tags_without_partner_take_no_quadratic_time() -> None:
 )
 def test_an_output_is_never_further_from_the_source_than_mt(src: str, mt: str, output: str, faults: set[str]) -> None:
     assert broken(src, mt, output) == faults
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("&File", [0]),
+        ("E&xit", [1]),
+        ("文件(&F)...", [3]),
+        ("&Файл &1", [0, 6]),
+        ("_Datei Save _As __init__", [0, 12]),
+        ("~Datei E~xit ~/a ~5 ~~b", [0, 8]),
+        ("Save && exit, A & B, &amp; &#38; & 5_000 a_", []),
+    ],
+)
+def test_marks_of_accelerators(text: str, places: list[int]) -> None:
+    assert [mark.start for mark in accelerators(text)] == places
 
 
 @pytest.mark.slow
