@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO, Final, NamedTuple, Protocol
 
+from postedit.files.length_limits import Room
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
@@ -46,19 +47,6 @@ class OtherTarget:
     same_source: bool = True  # whether it translates the same source as the unit
 
 
-@dataclass(slots=True)
-class Room:
-    """Number of characters by which the targets that share it may still grow; below 0 if they are already too long."""
-
-    left: int
-
-    def take(self, growth: int) -> bool:
-        """Return whether a target may grow by `growth` characters; if so, reserve them."""
-        is_free = growth <= max(0, self.left)
-        self.left -= growth if is_free else 0
-        return is_free
-
-
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A segment of a translation file.
@@ -78,7 +66,7 @@ class Unit:
         can_have_target: whether a target can be added; False if the file does not say in which language.
         max_length: maximum number of characters of the target; None if the file sets no limit, or one for several units
             together.
-        room: room for the target, or for the targets of several units; None if the file sets no limit.
+        rooms: room for the target, or for the targets of several units, by each limit of the file.
         slot: place where the format writes a target; for use by the format only.
     """
 
@@ -95,7 +83,7 @@ class Unit:
     languages: tuple[str, str] = ("", "")
     can_have_target: bool = True
     max_length: int | None = None
-    room: Room | None = field(default=None, compare=False)
+    rooms: tuple[Room, ...] = field(default=(), compare=False)
     slot: object = field(default=None, repr=False, compare=False)
 
 

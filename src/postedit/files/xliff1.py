@@ -6,12 +6,13 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
+from postedit.files.length_limits import CHARACTERS, Limit, Measure, xml_text
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit, percentage
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xliff1_patches import Slot, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
-from postedit.files.xml_text import FEEDBACK, escape, marked_text, text_length, tracked_changes
+from postedit.files.xml_text import FEEDBACK, escape, marked_text, tracked_changes
 
 Value = TypeVar("Value")
 
@@ -92,6 +93,9 @@ _VERSIONS: Final[Mapping[str, Origin]] = {  # by the status of a former target i
 
 _CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "human")  # by the care taken, least first
 
+_BYTES: Final = Measure("utf-8")
+_MEASURES: Final = {"char": CHARACTERS, "glyph": Measure("glyph"), "byte": _BYTES}  # by `size-unit`
+
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # values of `conf`
 
 
@@ -127,6 +131,8 @@ def _units(collected: Collected) -> Iterator[Unit]:
         return
     file = next((one for one in collected.ancestors if one.name == "file"), None)
     file_values: Mapping[str, str] = {} if file is None else file.attributes
+    limits = list(_limits(element))
+    lengths = [one.most for one in limits if one.measure == CHARACTERS and one.most is not None]
     whole = Unit(
         id=f"{file_values.get('original', '')}#{element.attributes.get('id', '')}",
         source=MarkedText(""),  # set below, for the unit or for each segment
@@ -137,7 +143,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
             file_values.get("source-language") or source.attributes.get("xml:lang", ""),
             file_values.get("target-language") or ("" if target is None else target.attributes.get("xml:lang", "")),
         ),
-        max_length=_max_length(element),
+        max_length=min(lengths, default=None),
         slot=Slot(collected, target, target),
     )
     segmented = element.first("seg-source")
@@ -146,8 +152,9 @@ def _units(collected: Collected) -> Iterator[Unit]:
     numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
     if _has_repeated(numbers) or _has_repeated(of_targets):
         whole = replace(whole, locked=True)
-    if whole.max_length is not None:
-        whole = replace(whole, room=Room(whole.max_length - _present_length(collected, target, sources)))
+    of_groups = (room for one in collected.ancestors for limit in _limits(one) for room in limit.no_room())
+    own = (room for one in limits for room in one.rooms(_present_length(collected, target, sources, one.measure)))
+    whole = replace(whole, rooms=(*of_groups, *own))
     states = {
         one.attributes.get("id", ""): one
         for defs in element.elements("sdl:seg-defs")
@@ -187,11 +194,13 @@ def _is_filled(collected: Collected, target: Element | None) -> bool:
     return bool(content.text.strip() or content.codes)
 
 
-def _present_length(collected: Collected, target: Element | None, sources: Sequence[tuple[str, Element]]) -> int:
+def _present_length(
+    collected: Collected, target: Element | None, sources: Sequence[tuple[str, Element]], measure: Measure
+) -> int:
     """Return the length of a target; if it is empty, the length of the text that will be between its segments."""
 
     def length(element: Element) -> int:
-        return text_length(collected.text(element.content, element.close))
+        return measure.length(xml_text(collected.text(element.content, element.close)))
 
     if target is not None and (not sources or _is_filled(collected, target)):
         return length(target)
@@ -199,18 +208,26 @@ def _present_length(collected: Collected, target: Element | None, sources: Seque
     return length(segmented) - sum(length(one) for _, one in sources) if sources and segmented is not None else 0
 
 
-def _max_length(unit: Element) -> int | None:
-    """Return the maximum number of characters of a target; None if the file gives none, as by -1 or 0 in dialects."""
-    values, metadata = unit.attributes, unit.first("iws:segment-metadata")
-    given = [values.get("maxwidth", "")] if values.get("size-unit") == "char" else []
-    of_dialects = [values.get("mq:maxlengthchars", "")]
-    of_dialects += [] if metadata is None else [metadata.attributes.get("max_segment_length", "")]
-    given += [one for one in of_dialects if one != "0"]
-    return min((int(one) for one in given if _is_number(one)), default=None)
+def _limits(element: Element) -> Iterator[Limit]:
+    """Yield the limits of the length of targets in a unit or a group; dialects write -1 or 0 where there is none.
+
+    XLIFF 1.2 measures bytes in the encoding of the final file ("maxbytes"), which XLIFF does not know; it is taken to
+    be UTF-8. Widths have a unit ("size-unit"), which is pixels by default; those on a screen cannot be measured here.
+    """
+    values, metadata = element.attributes, element.first("iws:segment-metadata")
+    measure = _MEASURES.get(values.get("size-unit", ""))
+    if measure is not None:
+        yield Limit(measure, _number(values.get("minwidth")), _number(values.get("maxwidth")))
+    yield Limit(_BYTES, _number(values.get("minbytes")), _number(values.get("maxbytes")))
+    for value in (
+        values.get("mq:maxlengthchars"),
+        None if metadata is None else metadata.attributes.get("max_segment_length"),
+    ):
+        yield Limit(CHARACTERS, most=_number(value) or None)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 9
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else None
 
 
 def _has_repeated(numbers: Sequence[str]) -> bool:

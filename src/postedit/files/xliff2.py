@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from postedit.core.errors import DataError
+from postedit.files.length_limits import Measure
 from postedit.files.marked_text import Code, Escape, MarkedText
 from postedit.files.options import Origin, UnitState
+from postedit.files.size_restrictions import max_length, measures, rooms_of
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
@@ -22,6 +24,7 @@ _NAMESPACES: Final = {
     "urn:oasis:names:tc:xliff:document:2.1": "",
     "urn:oasis:names:tc:xliff:document:2.2": "",
     _MATCHES: "mtc",
+    "urn:oasis:names:tc:xliff:sizerestriction:2.0": "slr",
 }
 
 _STATES: Final = {
@@ -80,8 +83,12 @@ class Xliff2:
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `segment`; see `Format`."""
-        for collected in XmlReader(path, frozenset(["unit"]), _NAMESPACES).read(stream):
-            yield from _units(collected, path)
+        profiles: Collected | None = None
+        for collected in XmlReader(path, frozenset(["slr:profiles", "unit"]), _NAMESPACES).read(stream):
+            if collected.element.name == "slr:profiles":
+                profiles = collected
+            else:
+                yield from _units(collected, path, measures(_of_file(collected, profiles)))
 
     def escape(self, unit: Unit) -> Escape:
         """Return the function that escapes a character for XML."""
@@ -102,7 +109,13 @@ def _slot(unit: Unit) -> _Slot:
     return unit.slot
 
 
-def _units(collected: Collected, path: Path) -> Iterator[Unit]:
+def _of_file(unit: Collected, profiles: Collected | None) -> Element | None:
+    """Return `slr:profiles` if they are those of the file of a unit."""
+    is_own = profiles is not None and any(one is profiles.ancestors[-1] for one in unit.ancestors)
+    return profiles.element if profiles is not None and is_own else None
+
+
+def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Measure | None]) -> Iterator[Unit]:
     element, around = collected.element, [*collected.ancestors, collected.element]
     root: Mapping[str, str] = collected.ancestors[0].attributes if collected.ancestors else {}
     file = next((one.attributes.get("id", "") for one in collected.ancestors if one.name == "file"), "")
@@ -111,6 +124,7 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
         marked_text(collected, note).text for all in element.elements("notes") for note in all.elements("note")
     )
     segments = list(element.elements("segment"))
+    rooms = rooms_of(collected, measured)
     divided = any(_has_open_span(part) for part in element.elements("segment", "ignorable"))
     for segment, number in zip(segments, _ids(element, segments)):
         source, target = segment.first("source"), segment.first("target")
@@ -127,6 +141,8 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
             candidates=tuple(_candidates(collected, segment, source, number)),
             languages=(root.get("srcLang", ""), root.get("trgLang", "")),
             can_have_target=target is not None or "trgLang" in root,
+            max_length=max_length(element, measured) if len(segments) == 1 else None,
+            rooms=rooms,
             slot=_Slot(collected, segment, number, path),
         )
         yield _with_origin(unit, segment.attributes.get("subState", ""))

@@ -1,4 +1,4 @@
-"""Inline content of XML formats as marked text, limits of its length, and changes of tags."""
+"""Inline content of XML formats as marked text, and changes of tags."""
 
 import re
 from collections.abc import Mapping
@@ -7,15 +7,11 @@ from html import unescape
 from typing import Final
 
 from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, Part
-from postedit.files.units import Unit
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _LINES: Final = re.compile(r"\r\n?|[^\r]+")
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
-_TAGS: Final = re.compile(  # the tags of a CDATA section are its brackets
-    r"""<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
-)
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _AS_WRITTEN: Final[Mapping[str, str]] = {}
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
@@ -48,40 +44,6 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
             return MarkedText(plain)
     parts = _parts(collected, element, _ADDED if before_changes else _DELETED)
     return MarkedText.of(parts, PHRASE_MARKUP if is_of_phrase else MARKUP)
-
-
-def text_length(content: str) -> int:
-    """Return the number of characters of XML content; tags do not count, but escaped markup does."""
-    return len(unescape(_TAGS.sub(lambda tag: html_escape(tag[1] or ""), content)))
-
-
-def has_room(unit: Unit, content: str) -> bool:
-    """Return whether the file has room for a new target, and take it; there always is for one that does not grow."""
-    return unit.room is None or unit.room.take(_growth(unit, content))
-
-
-def take_room(unit: Unit, content: str) -> None:
-    """Take the room that a new target needs, even if there is not enough."""
-    if unit.room is not None:
-        unit.room.left -= _growth(unit, content)
-
-
-def _growth(unit: Unit, content: str) -> int:
-    former = "" if unit.target is None else unit.target.written()
-    return text_length(content) - text_length(former)
-
-
-def longest_text(unit: Unit) -> int | None:
-    """Return the maximum number of characters of a new target without its codes; None if the file sets no limit.
-
-    The limit of the file includes escaped markup, which is a code here, and characters outside of segments.
-    """
-    if unit.max_length is None or unit.room is None:
-        return None
-    if unit.target is not None and unit.target.text.strip():
-        return max(0, unit.room.left + len(unit.target.text))
-    former = 0 if unit.target is None else text_length(unit.target.written())
-    return max(0, unit.room.left + former - text_length(unit.source.written()) + len(unit.source.text))
 
 
 def tracked_changes(element: Element) -> frozenset[str]:

@@ -21,10 +21,10 @@ from postedit.editing.protection import Protected
 from postedit.editing.results import keep_edits
 from postedit.editing.span_rule import SpanRule
 from postedit.files.corrections import Corrected, correct, note_of, translated
+from postedit.files.length_limits import has_room
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.output_codes import Fault
 from postedit.files.units import NewTarget, Unit, copy_patched
-from postedit.files.xml_text import has_room
 from postedit.jobs.editing import edit_records, edit_window, kept_spans, window_lines, windows_of
 from postedit.jobs.translation_files import FileTask, UnitReader, find_tasks, open_file, read_pairs
 from postedit.text.edits import apply_edits
@@ -33,7 +33,7 @@ from postedit.text.protected_spans import Value
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
 """Returns the protected spans that a new target breaks, given the source, the former target and the new target."""
 
-_TOO_LONG: Final = "the new target would be longer than the file allows (maxwidth)"
+_TOO_LONG: Final = "the new target would be longer than the file allows, or shorter (such as maxwidth)"
 _NO_PLACE: Final = "a translation has no place for the inline codes of the source"
 _NO_SOUND_PLACE: Final = "inline codes had no sound place"
 _GIVEN_UP: Final[Mapping[Fault, str]] = {

@@ -10,8 +10,8 @@ from typing import IO, Any, Final, NamedTuple
 import sqlalchemy as sql
 
 from postedit.adapt.correction_memory import Entry
+from postedit.files.length_limits import has_room, take_room
 from postedit.files.units import NewTarget, Unit, copy_patched
-from postedit.files.xml_text import has_room, take_room
 from postedit.serve.schema import OPEN_STATES, segments
 from postedit.serve.store_base import Database, Row, rows_of
 from postedit.serve.store_files import Files, numbered_units
@@ -119,7 +119,7 @@ def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> I
 
 def _fitting(changed: Iterable[tuple[Unit, _Target]]) -> Iterator[tuple[Unit, NewTarget]]:
     """Yield new targets; if units share a length limit, proposals get the room that targets of people leave."""
-    for _, group in groupby(changed, lambda pair: id(pair[0] if pair[0].room is None else pair[0].room)):
+    for _, group in groupby(changed, lambda pair: id(pair[0].rooms[0] if pair[0].rooms else pair[0])):
         pairs = list(group)
         for unit, target in pairs:
             if not target.is_proposal:

@@ -9,10 +9,10 @@ import sqlalchemy as sql
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError
 from postedit.files.corrections import margins, place_correction, place_translation
+from postedit.files.length_limits import longest_text
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import FilesConfig
 from postedit.files.units import Unit
-from postedit.files.xml_text import longest_text
 from postedit.serve.api_models import edited_json
 from postedit.serve.schema import OPEN_STATES, segments
 from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes, without_places

@@ -182,6 +182,14 @@ def test_no_target_is_made_longer_than_the_file_allows(
     assert (out.read_text() == path.read_text()) == (not changed)
 
 
+@pytest.mark.parametrize(("most", "changed"), [(11, 0), (12, 1)])
+def test_no_target_takes_more_storage_than_the_file_allows(edit: Any, tmp_path: Path, most: int, changed: int) -> None:
+    body = unit(1, "a", "große Wort").replace('id="1"', f'id="1" maxbytes="{most}"')
+    path, out = write(tmp_path / "a.xlf", body), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out)
+    assert f"{changed} changed, 0 left as they are" in result.stderr
+
+
 @pytest.mark.parametrize("new", ["kurz", "lange Werk"])
 def test_a_target_that_is_too_long_may_become_no_longer(edit: Any, editor: Any, tmp_path: Path, new: str) -> None:
     edits = (Edit("replace", (0, 10), (0, len(new))),)

@@ -8,8 +8,9 @@ import pytest
 
 from postedit.core.editor import Edit, PostEdit
 from postedit.files.corrections import correct
+from postedit.files.length_limits import Measure, Room, has_room
 from postedit.files.options import UnitState
-from postedit.files.units import NewTarget, Room, Unit, copy_patched
+from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.files.xliff1 import Xliff1
 
 FORMAT = Xliff1()
@@ -652,14 +653,51 @@ def test_the_greatest_length_in_worldserver_is_that_of_its_metadata(length: str,
     ],
 )
 def test_what_a_target_has_takes_room(target: str, left: int) -> None:
-    room = one(f"<source>a</source>{target}", ' maxwidth="10" size-unit="char"').room
-    assert room is not None
-    assert room.left == left
+    (room,) = one(f"<source>a</source>{target}", ' maxwidth="10" size-unit="char"').rooms
+    assert room == Room(left)
 
 
 def test_what_is_refused_takes_no_room() -> None:
-    room = Room(2)
-    assert [room.take(growth) for growth in (3, 2, 1, -1, 1, 0)] == [False, True, False, True, True, True]
+    unit = one("<source>a</source><target>a</target>", ' maxwidth="3" size-unit="char"')
+    assert [has_room(unit, "a" * length) for length in (4, 3, 2, 1, 2, 1)] == [False, True, False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rooms"),
+    [
+        (' maxbytes="10"', [Room(5, Measure("utf-8"))]),
+        (' maxwidth="10" size-unit="byte"', [Room(5, Measure("utf-8"))]),
+        (' maxwidth="10" size-unit="glyph" maxbytes="4"', [Room(7, Measure("glyph")), Room(-1, Measure("utf-8"))]),
+        (' minbytes="2" maxbytes="5"', [Room(0, Measure("utf-8")), Room(3, Measure("utf-8"), is_least=True)]),
+        (' minwidth="4" size-unit="char"', [Room(0, is_least=True)]),
+        (' minwidth="4" maxwidth="9" size-unit="pixel"', []),
+    ],
+)
+def test_bytes_glyphs_and_least_lengths_limit_a_target(attributes: str, rooms: list[Room]) -> None:
+    assert list(one("<source>a</source><target>e\u0301<g id='1'>x&#98;</g></target>", attributes).rooms) == rooms
+
+
+@pytest.mark.parametrize(
+    ("attributes", "new", "fits"),
+    [
+        (' maxbytes="4"', "äö", True),
+        (' maxbytes="4"', "äöü", False),
+        (' maxbytes="4"', "abcd", True),
+        (' minbytes="2"', "a", False),
+        (' minbytes="2"', "ä", True),
+        (' maxwidth="2" size-unit="glyph"', "e\u0301e\u0301", True),
+        (' maxwidth="2" size-unit="char"', "e\u0301e\u0301", False),
+    ],
+)
+def test_a_target_that_breaks_a_limit_has_no_room(attributes: str, new: str, fits: bool) -> None:
+    assert has_room(one("<source>a</source><target>ab</target>", attributes), new) == fits
+
+
+def test_targets_in_a_group_with_a_limit_do_not_grow() -> None:
+    unit = '<trans-unit id="{0}"><source>a</source><target>ab</target></trans-unit>'
+    first, second = units(f'<group maxbytes="99">{unit.format(1)}</group>{unit.format(2)}')
+    assert [has_room(first, "c" * length) for length in (3, 2, 1)] == [False, True, True]
+    assert has_room(second, "ccc")
 
 
 @pytest.mark.parametrize(
@@ -670,6 +708,5 @@ def test_segments_share_the_room_of_their_unit(target: str | None, left: int) ->
     start, end = SEGMENTED.index("<target>"), SEGMENTED.index("<sdl:seg-defs>")
     body = SEGMENTED if target is None else SEGMENTED[:start] + target + SEGMENTED[end:]
     found = units(body.replace('id="1"', 'id="1" maxwidth="10" size-unit="char"', 1))
-    assert found[0].room is found[-1].room
-    assert found[0].room is not None
-    assert found[0].room.left == left
+    assert found[0].rooms[0] is found[-1].rooms[0]
+    assert found[0].rooms[0].left == left

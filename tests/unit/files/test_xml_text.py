@@ -10,7 +10,7 @@ from code_tools import set_back
 from postedit.files.marked_text import MarkedText
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.xml_reader import XmlReader
-from postedit.files.xml_text import escape, marked_text, text_length
+from postedit.files.xml_text import escape, marked_text
 
 PHRASE = ' xmlns:m="http://www.memsource.com/mxlf/2.0"'
 
@@ -33,22 +33,6 @@ def test_edits_write_no_codes_of_phrase() -> None:
     edits = [TextChange(TextSpan(0, 1), TextSpan(0, 3))]
     assert set_back(read("a", PHRASE), "{1}", edits, escape) == {0: "markup"}
     assert set_back(read("a"), "{1}", edits, escape) == "{1}"
-
-
-@pytest.mark.parametrize(
-    ("content", "length"),
-    [
-        ("", 0),
-        (" a b\n", 5),
-        ("a &amp; &#x62;", 5),
-        ("a<g id='1'>b</g><x id='2' equiv-text='>\"'/>c", 3),
-        ("a<!-- <b> --><?p b?>c", 2),
-        ("&lt;b&gt;c", 4),
-        ("<![CDATA[<b>&lt;]]>c", 8),
-    ],
-)
-def test_the_length_of_text_is_that_without_tags(content: str, length: int) -> None:
-    assert text_length(content) == length
 
 
 def test_a_reference_may_begin_with_any_number_of_zeros() -> None:
