@@ -7,7 +7,18 @@ from typing import Any
 import browser
 import pytest
 import sqlalchemy as sql
-from workbench_service import SMALL, WIDE, Service, new_context, present, project_of, shoot, wait_until_loaded
+from serve_tools import xliff
+from workbench_service import (
+    SMALL,
+    WIDE,
+    Service,
+    new_context,
+    present,
+    project_of,
+    shoot,
+    wait_for_proposals,
+    wait_until_loaded,
+)
 
 from postedit.serve.schema import decisions
 
@@ -168,6 +179,28 @@ def test_decision_that_was_kept_is_sent_from_any_view(service: Service, page: An
     page.reload()
     page.get_by_role("button", name="Undo").wait_for()
     page.locator(".save-state", has_text="Saved").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_reviewer_rejected_has_a_badge_and_a_filter(scheme: str, chromium: Any, service: Service) -> None:
+    made = service.post("/v1/projects", json={"name": f"Rejected {scheme}"})
+    content = xliff(("a house", "ein Haus"), ("a tree", "ein Baum"), ("a garden", "ein Garten"))
+    content = content.replace(b"<target>ein Baum", b'<target state-qualifier="rejected-grammar">ein Baum')
+    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content)})
+    wait_for_proposals(service, job["file"]["id"])
+    context = new_context(chromium, color_scheme=scheme, viewport=WIDE)
+    page = context.new_page()
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{job['file']['id']}/2")
+    page.locator(".badge.rejected", has_text="rejected by a reviewer").wait_for()
+    assert not browser.serious_violations(page, browser.axe_source())
+    page.get_by_label("Show").select_option("rejected")
+    page.get_by_text("1 segment", exact=True).wait_for()
+    page.locator(".field").focus()
+    page.keyboard.press("Control+Enter")
+    page.locator(".badge.confirmed").wait_for()
+    assert page.locator(".badge.rejected").count() == 0
+    context.close()
 
 
 @pytest.mark.slow

@@ -18,12 +18,13 @@ Origin = Literal["machine", "fuzzy", "memory", "human"]
 
 
 class UnitState(IntEnum):
-    """Progress of the translation of a unit, in the terms of XLIFF 2."""
+    """Progress of the translation of a unit, in the terms of XLIFF 2; and a state of those that a reviewer rejected."""
 
     INITIAL = 0  # not translated, or to be reviewed
-    TRANSLATED = 1
-    REVIEWED = 2
-    FINAL = 3
+    REJECTED = 1
+    TRANSLATED = 2
+    REVIEWED = 3
+    FINAL = 4
 
 
 OriginName = Literal["unknown", "machine", "fuzzy", "memory", "human"]
@@ -34,13 +35,13 @@ MACHINE_NAMES: Final = re.compile(
 )
 """Names that show machine translation where a person or tool is named: "MT!" of Trados, engines, and postedit."""
 
-StateName = Literal["unknown", "initial", "translated", "reviewed", "final"]
+StateName = Literal["unknown", "rejected", "initial", "translated", "reviewed", "final"]
 
 NOT_EDITED: Final = {
     "locked": "locked, approved, or not to be translated",
     "no source": "no source text",
     "no target": "no target yet (files.translate=true translates, with a model that can)",
-    "state": "reviewed or final (files.states)",
+    "state": "reviewed or final, or of another state that is not chosen (files.states)",
     "no language": "no target yet, and the file does not say in which language (add trgLang to <xliff>)",
     "origin": "written by a person, or of another origin that is not chosen (files.origins)",
     "match": "the score of the match is outside files.min_match and files.max_match",
@@ -61,9 +62,10 @@ class FilesConfig(Config):
         "does not say",
     )
     states: tuple[StateName, ...] = Field(
-        default=("unknown", "initial", "translated"),
+        default=("unknown", "rejected", "initial", "translated"),
         strict=False,
-        description="states of targets that are edited, such as initial,translated; also reviewed, final",
+        description="states of targets that are edited, such as initial,translated; also reviewed, final; rejected: "
+        "by a reviewer",
     )
     min_match: float = Field(default=0.0, ge=0, description="lowest score of a match that is edited, in percent")
     max_match: float | None = Field(
@@ -106,14 +108,16 @@ class FilesConfig(Config):
             return "no source"
         if unit.target is None or not unit.target.text.strip():
             return "no target" if not self.translate else None if unit.can_have_target else "no language"
-        if _name(unit.state) not in self.states:
+        if state_name(unit.state) not in self.states:
             return "state"
-        is_draft = unit.origin == "human" and unit.state is UnitState.INITIAL  # its author has not confirmed it
+        is_open = unit.state in (UnitState.REJECTED, UnitState.INITIAL)  # its author, or a reviewer, wants it changed
+        is_draft = unit.origin == "human" and is_open
         if (unit.origin or "unknown") not in self.origins and not is_draft:
             return "origin"
         high = math.inf if self.max_match is None else self.max_match
         return "match" if unit.score is not None and not self.min_match <= unit.score <= high else None
 
 
-def _name(state: UnitState | None) -> StateName:
+def state_name(state: UnitState | None) -> StateName:
+    """Return the name of a state in `files.states`; "unknown" if the file does not say it."""
     return "unknown" if state is None else state.name.lower()  # type: ignore[return-value]

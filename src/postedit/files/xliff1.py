@@ -10,7 +10,7 @@ from postedit.files.length_limits import CHARACTERS, Limit, Measure, xml_text
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
-from postedit.files.xliff1_patches import Slot, segments_of, slot_of, status_of, unit_patches
+from postedit.files.xliff1_patches import Slot, is_rejected, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import FEEDBACK, escape, marked_text, tracked_changes
 
@@ -38,9 +38,9 @@ _STATES: Final = {  # by `state`, `conf` of SDL, `status` of memoQ, or `translat
     "signed-off": UnitState.REVIEWED,
     "final": UnitState.FINAL,
     "Draft": UnitState.INITIAL,
-    "RejectedTranslation": UnitState.INITIAL,
+    "RejectedTranslation": UnitState.REJECTED,
     "Translated": UnitState.TRANSLATED,
-    "RejectedSignOff": UnitState.TRANSLATED,
+    "RejectedSignOff": UnitState.REJECTED,
     "ApprovedTranslation": UnitState.REVIEWED,
     "ApprovedSignOff": UnitState.FINAL,
     "NotStarted": UnitState.INITIAL,
@@ -48,7 +48,7 @@ _STATES: Final = {  # by `state`, `conf` of SDL, `status` of memoQ, or `translat
     "MachineTranslated": UnitState.INITIAL,
     "AssembledFromFragments": UnitState.INITIAL,
     "PartiallyEdited": UnitState.INITIAL,
-    "Rejected": UnitState.INITIAL,
+    "Rejected": UnitState.REJECTED,
     "ManuallyConfirmed": UnitState.TRANSLATED,
     "Reviewer1Confirmed": UnitState.REVIEWED,
     "Proofread": UnitState.FINAL,
@@ -69,7 +69,11 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # by `state-qualifier`, SDL's `origin
     "MachineTranslated": "machine",
     "fuzzy-match": "fuzzy",
     "fuzzy": "fuzzy",
+    "tm-suggestion": "fuzzy",
     "leveraged-tm": "memory",
+    "leveraged-glossary": "memory",
+    "leveraged-inherited": "memory",
+    "leveraged-repository": "memory",
     "exact-match": "memory",
     "id-match": "memory",
     "tm": "memory",
@@ -250,11 +254,15 @@ def _is_locked_segment(sdl: Element) -> bool:
     return sdl.attributes.get("locked") == "true" or sdl.attributes.get("conf") in _APPROVED
 
 
-def _progress(unit: Unit) -> tuple[bool, int, int, float, int]:
-    """Return a key that orders the variants of a unit with different states by how far a person has come."""
+def _progress(unit: Unit) -> tuple[bool, bool, int, int, float, int]:
+    """Return a key that orders the variants of a unit with different states by how far a person has come.
+
+    What a reviewer rejected comes before what no person has confirmed.
+    """
     is_done = unit.origin == "human" and (unit.state or UnitState.INITIAL) >= UnitState.TRANSLATED
     state = -1 if unit.state is None else unit.state
-    return is_done, state, _CARE.index(unit.origin), unit.score or 0, _CARE.index(unit.former_origin)
+    is_of_reviewer = unit.state is UnitState.REJECTED
+    return is_done, is_of_reviewer, state, _CARE.index(unit.origin), unit.score or 0, _CARE.index(unit.former_origin)
 
 
 def _origin_of(sdl: Element) -> Origin | None:
@@ -289,6 +297,8 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         values.get("mq:status"),
         of_status.get("translation_status"),
     )
+    if is_rejected(of_target) and (state is None or state < UnitState.REVIEWED):
+        state = UnitState.REJECTED
     if state is None and "m:confirmed" in values:
         state = UnitState.TRANSLATED if values["m:confirmed"] != "0" else UnitState.INITIAL
     origin = _first(

@@ -15,6 +15,8 @@ _WITH_TARGET: Final = frozenset(["context-group", "count-group", "prop-group", "
 
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
+_REJECTED: Final = frozenset(["RejectedTranslation", "RejectedSignOff", "Rejected"])  # of `conf` and `mq:status`
+
 _CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
 _CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
 _NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
@@ -54,6 +56,11 @@ def segments_of(element: Element) -> list[tuple[str, Element]]:
     return found
 
 
+def is_rejected(target: Mapping[str, str]) -> bool:
+    """Return whether the attributes of a target say that a person rejected it (XLIFF 1.2, "state-qualifier")."""
+    return target.get("state-qualifier", "").startswith("rejected-")
+
+
 def status_of(unit: Element) -> Element | None:
     """Return the status of a unit in a file of WorldServer; None in other files."""
     metadata = unit.first("iws:segment-metadata")
@@ -81,15 +88,16 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         for holder, (_, new) in zip(holders, changed, strict=True):
             yield from content_patches(collected, holder, new.content, state if holder is target else {})
     for one, new in changed:
-        conf = _CONFIRMED_SDL if new.author else _NEW_SDL
         for sdl in slot_of(one).sdl:
+            conf = _CONFIRMED_SDL if new.author else _NEW_SDL | _kept(sdl, "conf")
             yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
     confirmed = all(new.author for _, new in changed)
     if confirmed and not is_whole:
         pass  # the unit has a single state, but nobody has confirmed its other segments
     elif dialect == "mq":
-        status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
-        yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
+        status = {"mq:status": "MachineTranslated"} | _kept(unit, "mq:status")
+        status = {"mq:status": "ManuallyConfirmed"} if confirmed else status
+        yield tag_patch(collected, unit, status | _present(unit, {"mq:percent": "0"}))
     elif "m:confirmed" in unit.attributes:
         values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
         level = _level(collected) if confirmed else "0"
@@ -118,13 +126,23 @@ def _segments_with_text(collected: Collected, unit: Unit) -> int:
 def _state_after(
     target: Element | None, changed: Sequence[tuple[Unit, NewTarget]], *, is_whole: bool
 ) -> dict[str, str]:
-    """Return the attributes of a new state; none if an existing target has segments that nobody has confirmed yet."""
+    """Return the attributes of a new state; none if an existing target has segments that nobody has confirmed yet.
+
+    A target that a person rejected keeps the reason for it.
+    """
     if not all(new.author for _, new in changed):
-        return _STATE
+        is_kept = target is not None and is_rejected(target.attributes)
+        return {"state": _STATE["state"]} if is_kept else _STATE
     if is_whole:
         return _CONFIRMED
     is_new = target is None or slot_of(changed[0][0]).holder is None
     return {"state": "needs-translation"} if is_new else {}
+
+
+def _kept(element: Element, name: str) -> dict[str, str]:
+    """Return an attribute with its value if that says that a person rejected the target; only a person accepts it."""
+    value = element.attributes.get(name, "")
+    return {name: value} if value in _REJECTED else {}
 
 
 def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:

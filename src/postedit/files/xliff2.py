@@ -45,6 +45,7 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # by the `type` of a match
 }
 _TYPES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "tm", "memory": "tm"}
 _MACHINE: Final = re.compile(r"(?:^|[^a-z])(?:n?mt|ape|machine)(?:$|[^a-z])", re.IGNORECASE)  # in `subState`
+_REJECTED: Final = re.compile(r"(?:^|[^a-z])rejected(?:$|[^a-z])", re.IGNORECASE)  # in `subState`
 _FORMER: Final = "postedit:former"  # `subType` of a match
 
 
@@ -135,7 +136,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
             # Many tools never write a state, so the default of XLIFF (initial) would mean nothing.
-            state=_STATES.get(segment.attributes.get("state", "")),
+            state=_state(segment),
             locked=translate == "no" or divided or _has_fixed_span(segment),
             notes=notes,
             candidates=tuple(_candidates(collected, segment, source, number)),
@@ -146,6 +147,13 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
             slot=_Slot(collected, segment, number, path),
         )
         yield _with_origin(unit, segment.attributes.get("subState", ""))
+
+
+def _state(segment: Element) -> UnitState | None:
+    """Return the state of a segment. Tools write into `subState` that it was rejected; XLIFF has no word for it."""
+    state = _STATES.get(segment.attributes.get("state", ""))
+    is_open = state is None or state < UnitState.REVIEWED
+    return UnitState.REJECTED if is_open and _REJECTED.search(segment.attributes.get("subState", "")) else state
 
 
 def _ids(unit: Element, segments: Sequence[Element]) -> list[str]:
@@ -238,7 +246,9 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
 def _segment_patches(slot: _Slot, new: NewTarget, with_id: bool) -> Iterator[Patch]:
     segment, source, target = slot.segment, slot.child("source"), slot.child("target")
     number = {"id": slot.id} if with_id and "id" not in segment.attributes else {}
-    yield tag_patch(slot.unit, segment, number | (_CONFIRMED if new.author else _NEW_STATE))
+    is_kept = _state(segment) is UnitState.REJECTED  # only a person accepts what a person rejected
+    after = {"state": _NEW_STATE["state"]} if is_kept else _NEW_STATE
+    yield tag_patch(slot.unit, segment, number | (_CONFIRMED if new.author else after))
     if target is not None:
         yield from content_patches(slot.unit, target, new.content)
         return

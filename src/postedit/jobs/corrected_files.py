@@ -22,7 +22,7 @@ from postedit.editing.results import keep_edits
 from postedit.editing.span_rule import SpanRule
 from postedit.files.corrections import Corrected, correct, note_of, translated
 from postedit.files.length_limits import has_room
-from postedit.files.options import NOT_EDITED, FilesConfig
+from postedit.files.options import NOT_EDITED, FilesConfig, UnitState, state_name
 from postedit.files.output_codes import Fault
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.jobs.editing import edit_records, edit_window, kept_spans, window_lines, windows_of
@@ -52,6 +52,8 @@ class Summary:
     units: int = 0
     changed: int = 0
     unchanged: int = 0
+    rejected: int = 0  # units that a reviewer had rejected
+    rejected_changed: int = 0
     cut_off: int = 0  # units with output of maximum length
     input_cut: int = 0  # units of which only the first tokens were read
     given_up: Counter[str] = field(default_factory=Counter)  # units with edits that were given up, by reason
@@ -63,6 +65,11 @@ class Summary:
         """Yield the summary in sentences."""
         read = f"{counted(self.files, 'file')}, {counted(self.units, 'unit')}"
         yield f"{read}: {self.changed:,} changed, {self.unchanged:,} left as they are"
+        if self.rejected:
+            yield (
+                f"{counted(self.rejected, 'unit')} rejected by a reviewer: {self.rejected_changed:,} changed; all stay "
+                "rejected until a person confirms them"
+            )
         for reason, count in sorted(self.given_up.items()):
             yield f"{counted(count, 'unit')} with edits that were given up: {reason}"
         if self.fallbacks:
@@ -121,6 +128,8 @@ class CopyWriter:
     def _new_targets(self, task: FileTask, reader: UnitReader) -> Iterator[tuple[Unit, NewTarget]]:
         for unit in reader.units(task.path, task.format):
             self.summary.units += 1
+            is_rejected = unit.state is UnitState.REJECTED
+            self.summary.rejected += is_rejected
             reason = self.config.reason_not_to_edit(unit)
             if reason is not None:
                 self.summary.not_edited[reason] += 1
@@ -130,6 +139,7 @@ class CopyWriter:
                 raise DataError(f"{task.path}: has changed during the work; repeat it")
             new = self._new_target(task, unit, json.loads(line))
             if new is not None:
+                self.summary.rejected_changed += is_rejected
                 yield unit, new
 
     def _new_target(self, task: FileTask, unit: Unit, record: dict[str, Any]) -> NewTarget | None:
@@ -264,7 +274,7 @@ def _write_record(
     report: IO[str], path: Path, unit: Unit, record: dict[str, Any], result: PostEdit, given_up: int, *, written: bool
 ) -> None:
     """Write the record of an edited unit: its place and texts, and what was kept of its correction."""
-    where = {"file": str(path), "id": unit.id, "src": unit.source.text.strip()}
+    where = {"file": str(path), "id": unit.id, "state": state_name(unit.state), "src": unit.source.text.strip()}
     mt = None if unit.target is None else unit.target.text.strip()
     left = {"text": result.text, "changed": result.changed, "edits": edit_records(result)}
     whole = {**where, "mt": mt, **record, **left, "given_up": given_up, "written": written}

@@ -160,11 +160,13 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _finished(unit: Unit) -> MarkedText:
-    """Return the target of a unit; raise `LeftOut` if source or target is blank, or the state is initial."""
+    """Return the target of a unit; raise `LeftOut` if source or target is blank, or by its state it is unfinished."""
     if not unit.source.text.strip():
         raise LeftOut("no source")
     if unit.target is None or not unit.target.text.strip():
         raise LeftOut("no target")
+    if unit.state is UnitState.REJECTED:
+        raise LeftOut("rejected by a reviewer, by its state")
     if unit.state is UnitState.INITIAL:
         raise LeftOut("not translated or post-edited yet, by its state")
     return unit.target

@@ -364,6 +364,7 @@ class SegmentOut(BaseModel):
     proposal_codes: list[CodeOut]
     target_codes: list[CodeOut]
     decisions: list[EditDecisionOut]
+    rejected: bool = Field(description="whether a reviewer had rejected the target, as the imported file says")
     max_length: int | None
     notes: list[str]
     matches: list["MatchOut"] = Field(description="matches stored in the file")

@@ -127,6 +127,7 @@ segments: Final = sql.Table(
     _text("notes"),  # JSON
     _text("matches"),  # JSON
     sql.Column("tagged", sql.Boolean, nullable=False),  # it has inline codes
+    sql.Column("rejected", sql.Boolean, nullable=False, server_default=sql.false()),  # by a reviewer, in the file
     _number("repeats", "1"),  # number of segments of the file with the same texts
     # The proposal of the model, renewed as it learns.
     _text("proposal"),  # JSON; empty: none yet
@@ -157,7 +158,7 @@ segments: Final = sql.Table(
     sql.Index(
         "serve_segments_filters",
         *("file", "number", "state", "changed", "confidence", "learnt", "tagged", "too_long", "proposed_at"),
-        *("proposal_edits", "proposal_words"),
+        *("proposal_edits", "proposal_words", "rejected"),
     ),
 )
 

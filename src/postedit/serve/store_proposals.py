@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.files.corrections import margins, place_correction, place_translation
 from postedit.files.length_limits import longest_text
 from postedit.files.marked_text import MarkedText
-from postedit.files.options import FilesConfig
+from postedit.files.options import FilesConfig, UnitState
 from postedit.files.units import Unit
 from postedit.serve.api_models import edited_json
 from postedit.serve.schema import OPEN_STATES, segments
@@ -176,7 +176,9 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         for one in unit.candidates
         if one.same_source
     ]
-    same = [without_places(text) if name.endswith("_marks") else text for name, text in texts.items()]
+    is_rejected = unit.state is UnitState.REJECTED
+    same: list[Any] = [without_places(text) if name.endswith("_marks") else text for name, text in texts.items()]
+    kind = ["rejected"] if is_rejected else []  # not filled in with a target that was accepted elsewhere
     if any("\0" in text for text in (unit.id, *texts.values())):
         raise DataError(f"segment {number} has a NUL character, which no database holds; remove it from the file")
     return {
@@ -184,12 +186,13 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         "number": number,
         "unit": unit.id,
         **texts,
-        "same": hashlib.sha256(as_json([*same, most]).encode()).hexdigest()[:32],
+        "same": hashlib.sha256(as_json([*same, most, *kind]).encode()).hexdigest()[:32],
         "max_length": most,
         "notes": as_json(unit.notes),
         "matches": as_json(matches),
         "too_long": most is not None and len(target.text) > most,
         "tagged": bool(source.codes or target.codes),
+        "rejected": is_rejected,
         "state": state,
         "target": target.text if done else "",
         "target_codes": as_json(api_codes(target, source)) if done else "",

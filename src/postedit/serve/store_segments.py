@@ -17,7 +17,7 @@ from postedit.serve.store_base import Database, Row, one_row, rows_of
 from postedit.text.glossary import Glossary
 from postedit.text.glossary_files import table_entries
 
-Filter = Literal["changed", "low", "unseen", "unconfirmed", "tags", "long", "learnt"]
+Filter = Literal["changed", "low", "unseen", "unconfirmed", "tags", "long", "learnt", "rejected"]
 Field = Literal["", "src", "mt", "target"]
 
 _GLOSSARIES: Final = 4_000_000
@@ -34,6 +34,7 @@ _CONDITIONS: Final[dict[str, sql.ColumnElement[bool]]] = {
     "tags": segments.c.tagged.is_(True),
     "long": segments.c.too_long.is_(True),
     "learnt": segments.c.learnt.is_(True),
+    "rejected": segments.c.rejected.is_(True),
 }
 assert set(_CONDITIONS) == set(get_args(Filter))
 
@@ -149,6 +150,7 @@ def segment_json(row: Row, glossary: Glossary | None = None) -> dict[str, Any]:
         "proposal_codes": json.loads(row["proposal_codes"] or "[]"),
         "target_codes": json.loads(row["target_codes"] or "[]"),
         "decisions": json.loads(row["decisions"] or "[]"),
+        "rejected": bool(row["rejected"]),
         "max_length": row["max_length"],
         "notes": json.loads(row["notes"] or "[]"),
         "matches": json.loads(row["matches"] or "[]"),

@@ -72,6 +72,19 @@ def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> 
         assert line in result.stderr
 
 
+def test_what_a_reviewer_rejected_is_edited_counted_and_stays_rejected(edit: Any, tmp_path: Path) -> None:
+    rejected = ' state="translated" state-qualifier="rejected-grammar"'
+    final = unit(3, "c", "fertig", rejected.replace("translated", "final"))
+    body = (unit(1, "a", "Haus", rejected), unit(2, "b", "Wort"), final)
+    path, out = write(tmp_path / "a.xlf", *body), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--format", "jsonl", "--set", "files.states=rejected")
+    assert result.exit_code == 0, result.output
+    assert "1 unit rejected by a reviewer: 1 changed; all stay rejected until a person confirms them" in result.stderr
+    assert "2 units not edited: reviewed or final, or of another state that is not chosen" in result.stderr
+    assert out.read_text().count('state-qualifier="rejected-grammar"') == 2
+    assert json.loads((tmp_path / "b.xlf.jsonl").read_text())["state"] == "rejected"
+
+
 def test_edits_that_the_encoding_cannot_hold_are_said_to_be_that(edit: Any, editor: Any, tmp_path: Path) -> None:
     def quoted(text: str) -> PostEdit:
         edit = Edit("insert", (len(text), len(text)), (len(text), len(text) + 1))
@@ -492,7 +505,7 @@ def test_a_model_for_simplified_chinese_refuses_traditional(run: Any, tmp_path: 
 
 
 def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> None:
-    before = write(tmp_path / "before.xlf", *UNITS, unit(5, "e", "weg"), unit(6, "f", "alt"))
+    before = write(tmp_path / "before.xlf", *UNITS, unit(5, "e", "weg"), unit(6, "f", "alt"), unit(8, "b", "roh"))
     after = write(
         tmp_path / "after.xlf",
         unit(1, "a", "<g id='1'>ein</g>\n  Haus"),
@@ -501,6 +514,7 @@ def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> 
         unit(4, "d", "offen", ' state="new"'),
         unit(6, "F", "alt"),
         unit(7, "g", "neu"),
+        unit(8, "b", "fertig", ' state-qualifier="rejected-inaccurate"'),
     )
     out = tmp_path / "train"
     result = run("data", "extract", after, "--before", before, "--out", out)
@@ -516,6 +530,7 @@ def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> 
         "another source before",
         "not in the file before",
         "not translated or post-edited",
+        "rejected by a reviewer",
     ):
         assert f"1 unit left out: {reason}" in result.stdout
 

@@ -35,6 +35,7 @@ def test_ranges_of_one_match_and_without_end_are_accepted() -> None:
         ({"source": " "}, "no source"),
         ({"origin": "human", "state": UnitState.INITIAL}, None),  # a draft
         ({"origin": "human", "state": UnitState.TRANSLATED}, "origin"),
+        ({"origin": "human", "state": UnitState.REJECTED}, None),
         ({"origin": "human"}, "origin"),
         ({"score": 50.0}, None),
         ({"score": 49.9}, "match"),

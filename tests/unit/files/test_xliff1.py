@@ -230,14 +230,15 @@ HUMAN_DRAFT, REJECTED = 'conf="Draft" origin="interactive"', 'conf="RejectedSign
         (MEMORY, MEMORY.replace("100", "80"), "human", UnitState.TRANSLATED),
         (MEMORY, MEMORY.replace("Translated", "Draft").replace("100", "80"), "memory", UnitState.TRANSLATED),
         (MEMORY, 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
-        (MEMORY, REJECTED, "human", UnitState.TRANSLATED),
+        (MEMORY, REJECTED, "human", UnitState.REJECTED),
         (MT, 'conf="Translated" origin="interactive"', "human", UnitState.TRANSLATED),
-        (MT, REJECTED, "human", UnitState.TRANSLATED),
+        (MT, REJECTED, "human", UnitState.REJECTED),
+        ('conf="Translated" origin="interactive"', REJECTED, "human", UnitState.TRANSLATED),
         (MT, HUMAN_DRAFT, "human", UnitState.INITIAL),
         (MT, 'conf="Draft" origin="tm" percent="100"', "memory", UnitState.INITIAL),
         (MT, "", "machine", UnitState.INITIAL),
         (HUMAN_DRAFT, 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
-        (HUMAN_DRAFT, REJECTED, "human", UnitState.TRANSLATED),
+        (HUMAN_DRAFT, REJECTED, "human", UnitState.REJECTED),
     ],
 )
 def test_a_unit_edited_as_a_whole_counts_as_its_most_finished_segment(
@@ -249,7 +250,10 @@ def test_a_unit_edited_as_a_whole_counts_as_its_most_finished_segment(
     (unit,) = units(body)
     assert (unit.origin, unit.state, unit.locked) == (origin, state, False)
     after = patched(body, "X")
-    assert after.count('conf="Draft"') == after.count('origin="mt"') == after.count('origin-system="postedit"') == 2
+    assert after.count('origin="mt"') == after.count('origin-system="postedit"') == 2
+    assert after.count('conf="Draft"') == 2 - (REJECTED in (first, second)), (
+        "a machine accepts nothing that is rejected"
+    )
     assert "<target>X</target>" in after
 
 
@@ -610,6 +614,55 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
         unit = segments.replace('id="1">', f'id="1" {attribute}>', 1)
         assert attribute in confirmed(unit, "e", None)
         assert attribute not in confirmed(unit, "e", "f")
+
+
+@pytest.mark.parametrize(
+    ("unit_attributes", "target_attributes", "expected"),
+    [
+        (' mq:status="Rejected"', "", UnitState.REJECTED),
+        ("", ' state="translated" state-qualifier="rejected-grammar"', UnitState.REJECTED),
+        ("", ' state-qualifier="rejected-length"', UnitState.REJECTED),
+        ("", ' state="final" state-qualifier="rejected-spelling"', UnitState.FINAL),
+        ("", ' state="needs-review-translation" state-qualifier="leveraged-mt"', UnitState.TRANSLATED),
+    ],
+)
+def test_a_target_that_a_person_rejected_has_a_state_of_its_own(
+    unit_attributes: str, target_attributes: str, expected: UnitState
+) -> None:
+    unit = one(f"<source>a</source><target{target_attributes}>b</target>", unit_attributes)
+    assert unit.state is expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "kept", "after_person"),
+    [
+        (
+            '<trans-unit id="1" mq:status="Rejected" mq:percent="90"><source>a</source><target>b</target></trans-unit>',
+            'mq:status="Rejected" mq:percent="0"',
+            'mq:status="ManuallyConfirmed"',
+        ),
+        (
+            '<trans-unit id="1"><source>a</source><target state="translated" state-qualifier="rejected-grammar">b'
+            "</target></trans-unit>",
+            'state="needs-review-translation" state-qualifier="rejected-grammar"',
+            'state="translated" state-qualifier="x-post-edited"',
+        ),
+        (
+            '<trans-unit id="1"><source>a</source><target>b</target><sdl:seg-defs><sdl:seg id="1" '
+            'conf="RejectedTranslation" origin="interactive"/></sdl:seg-defs></trans-unit>',
+            'conf="RejectedTranslation" origin="mt" origin-system="postedit"',
+            'conf="Translated" origin="interactive"',
+        ),
+    ],
+    ids=["memoQ", "XLIFF", "Trados"],
+)
+def test_only_a_person_accepts_what_a_person_rejected(unit: str, kept: str, after_person: str) -> None:
+    after = patched(unit, "c")
+    assert kept in after
+    assert [one.state for one in units(after)] == [UnitState.REJECTED]
+    confirmed_after = confirmed(unit, "c")
+    assert after_person in confirmed_after
+    assert [one.state for one in units(confirmed_after)] == [UnitState.TRANSLATED]
 
 
 @pytest.mark.parametrize(

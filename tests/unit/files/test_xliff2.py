@@ -38,6 +38,27 @@ def edited(body: str, *targets: str | None, note: str = "", keep_former: bool = 
 
 
 @pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (' state="translated" subState="tool:rejected"', UnitState.REJECTED),
+        (' subState="tool:Rejected-Spelling"', UnitState.REJECTED),
+        (' state="final" subState="tool:rejected"', UnitState.FINAL),
+        (' state="translated" subState="tool:unrejectedly"', UnitState.TRANSLATED),
+    ],
+)
+def test_a_target_that_a_tool_calls_rejected_is_so(attributes: str, expected: UnitState) -> None:
+    assert one("<source>a</source><target>b</target>", attributes).state is expected
+
+
+def test_a_rejected_target_stays_rejected_after_an_edit() -> None:
+    body = (
+        '<unit id="u"><segment id="s" state="initial" subState="t:rejected"><source>a</source><target>b</target>'
+        "</segment></unit>"
+    )
+    assert edited(body, "c") == body.replace("initial", "translated").replace(">b<", ">c<")
+
+
+@pytest.mark.parametrize(
     ("head", "expected"),
     [
         (HEAD, True),

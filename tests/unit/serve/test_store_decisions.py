@@ -528,6 +528,21 @@ def test_a_draft_that_is_what_the_file_has_changes_nothing(store: Store) -> None
         assert stream.read() == content
 
 
+def test_a_segment_that_a_reviewer_rejected_is_open_and_not_filled_in(store: Store) -> None:
+    rejected = b'<target state-qualifier="rejected-grammar"'
+    file = imported(store, xliff(("a", "b"), ("a", "b"), ("a", "b")).replace(b"<target", rejected, 1))
+    assert store.segments.numbers(file, only="rejected") == [1]
+    assert [one["rejected"] for one in store.segments.some(file, [1, 2])] == [True, False]
+    assert save(store, file, 2, "c").filled == [3]
+    assert store.segments.get(file, 1)["state"] == "new"
+    assert store.segments.get(file, 1)["rejected"]
+    with store.exports.file(file) as stream:
+        assert stream.read().count(rejected) == 1, "only a confirmation of it withdraws the verdict"
+    save(store, file, 1, "d")
+    with store.exports.file(file) as stream:
+        assert b"rejected" not in stream.read()
+
+
 def test_escaped_markup_leaves_less_room_for_text(store: Store) -> None:
     content = xliff(("a", "A &lt;b&gt;x&lt;/b&gt;")).replace(b'id="1"', b'id="1" maxwidth="12" size-unit="char"')
     file = imported(store, content)

@@ -1015,6 +1015,18 @@ def test_a_translation_of_codes_alone_counts_as_none(page: Any) -> None:
     assert run(page, "data/segment", body) == [of_source, of_source, [True, ["alone 0"]]]
 
 
+def test_a_rejected_target_is_said_to_be_so_until_it_is_confirmed(page: Any) -> None:
+    body = """return [["new", true], ["draft", true], ["confirmed", true], ["new", false], ["new", undefined]].map(
+      ([state, rejected]) => { const one = segment.readSegment({ number: 1, mt: "", state, rejected });
+        return strings.t.editor.arrived(one, segment.isRejected(one)); });"""
+    assert run(page, "data/segment strings", body) == [
+        "Segment 1, not seen, rejected by a reviewer",
+        "Segment 1, draft, rejected by a reviewer",
+        "Segment 1, confirmed",
+        *["Segment 1, not seen"] * 2,
+    ]
+
+
 def test_a_proposal_shows_each_code_where_it_is(page: Any) -> None:
     proposal = {
         "text": "a red and blue door",

@@ -99,13 +99,15 @@ export const t = {
 
   editor: {
     segments: "Segments", showList: "List", search: "Search", searchHint: "Search source and target", show: "Show",
-    filters: { "": "all", unconfirmed: "unconfirmed", changed: "changed", low: "low confidence", unseen: "unseen", tags: "with tags", long: "over length", learnt: "learnt" },
+    filters: { "": "all", unconfirmed: "unconfirmed", changed: "changed", low: "low confidence", unseen: "unseen", tags: "with tags", long: "over length", learnt: "learnt", rejected: "rejected by a reviewer" },
     found: (count) => counted(count, "segment"),
     nothing: "No segment matches.",
     states: { new: "not seen", seen: "seen", draft: "draft", confirmed: "confirmed", locked: "locked" },
     fresh: { learnt: "learnt", filled: "filled in" },
     segment: (value) => `Segment ${number.format(value)}`,
-    arrived: (segment) => `${t.editor.segment(segment.number)}, ${t.editor.states[segment.state] ?? segment.state}`,
+    rejected: "rejected by a reviewer",
+    arrived: (segment, isRejected) =>
+      `${t.editor.segment(segment.number)}, ${t.editor.states[segment.state] ?? segment.state}${isRejected ? `, ${t.editor.rejected}` : ""}`,
     source: "Source",
     mt: "Machine translation",
     noMt: "None",

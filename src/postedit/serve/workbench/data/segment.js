@@ -9,7 +9,7 @@
  *   hasMt: boolean, confidence: number | null, skipped: string | null, learnt: boolean, target: string,
  *   target_codes: PlacedCode[], state: string, decisions: {edit: number, accepted: boolean}[], version: number,
  *   updated_by: string | null, updated: string | null, max_length: number | null, notes: string[], matches: any[],
- *   terms: any[], repeats: number, same: string, filled_from: number | null, prepared: boolean}} Segment
+ *   terms: any[], repeats: number, same: string, filled_from: number | null, prepared: boolean, rejected: boolean}} Segment
  *   `prepared`: the model was asked for a proposal; `same`: segments that are filled in together have the same one
  */
 import { OffsetMap } from "../core/code_points.js";
@@ -40,6 +40,7 @@ export function readSegment(json) {
     terms: (json.terms ?? []).map((term) => ({ ...term, span: term.span ? span(term.span, ofSrc) : null })),
     repeats: json.repeats ?? 0,
     prepared: json.prepared ?? true,
+    rejected: json.rejected ?? false,
   };
 }
 
@@ -104,6 +105,9 @@ export const freshness = (segment, isLearnt) =>
 
 /** Return whether nobody has decided on a segment. */
 export const isUndecided = ({ state }) => state === "new" || state === "seen";
+
+/** Return whether a reviewer rejected the target in the file, and nobody has confirmed a new one. */
+export const isRejected = ({ rejected, state }) => rejected && state !== "confirmed";
 
 export const isDone = (segment) => segment.state === "confirmed" || segment.state === "locked";
 

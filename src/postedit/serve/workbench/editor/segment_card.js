@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
 import { disorder, plain } from "../core/flat_text.js";
-import { freshness, isUndecided } from "../data/segment.js";
+import { freshness, isRejected, isUndecided } from "../data/segment.js";
 import { Confidence, inLanguage } from "../ui/controls.js";
 import { announce, toast } from "../ui/messages.js";
 import { format, t } from "../strings.js";
@@ -51,6 +51,7 @@ function Head({ editing, segment }) {
   return html`<header class="segment-head">
     <h2>${t.editor.segment(segment.number)}</h2>
     <span class=${`badge ${segment.state}`}>${t.editor.states[segment.state] ?? segment.state}</span>
+    ${isRejected(segment) && html`<span class="badge rejected">${t.editor.rejected}</span>`}
     ${fresh && html`<span class=${`badge ${fresh}`}>${t.editor.fresh[fresh]}</span>`}
     ${segment.repeats > 1 && html`<span class="soft">${t.editor.occurs(segment.repeats)}</span>`}
     ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
@@ -89,7 +90,7 @@ function Field({ editing, language, fieldRef }) {
     ref.current.closest("article").scrollIntoView({ block: "nearest" });
     ref.current.scrollIntoView({ block: "nearest" }); // last, as the field matters most if the screen is small
     if (document.activeElement === document.body) fieldRef.current.focus();
-    announce(t.editor.arrived(segment)); // screen readers do not, as the field keeps the focus
+    announce(t.editor.arrived(segment, isRejected(segment))); // screen readers do not, as the field keeps the focus
   }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
     contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isReadOnly ? "true" : "false"} tabindex="0"
