@@ -139,17 +139,19 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
 
 def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
     """Draw the cumulative TER of each system and, paler, its TER in each window, into an image file."""
-    from postedit.explain.figure import drawing, save_figure
+    from postedit.explain.figure import drawable, drawing, save_figure
 
     ends = [end for end, _ in found.windows(window)]
+    marker = "o" if len(ends) == 1 else ""  # a line of one point shows nothing
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         axes = figure.subplots()
         for number, system in enumerate(found.systems):
-            axes.plot(ends, [found.cumulative(system, end) for end in ends], color=f"C{number}", label=system.name)
+            course = [found.cumulative(system, end) for end in ends]
+            axes.plot(ends, course, color=f"C{number}", label=system.name, marker=marker)
             axes.plot(ends, [rates[number] for _, rates in found.windows(window)], color=f"C{number}", alpha=0.35, lw=1)
-        axes.set(title=title, xlabel="segments corrected", ylabel="TER")
+        axes.set(title=drawable(title), xlabel="segments corrected", ylabel="TER")
         axes.legend(frameon=False, title=f"from the first on; pale: {window:,} segments")
         save_figure(figure, path)

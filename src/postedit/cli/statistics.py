@@ -106,7 +106,7 @@ def _count_and_share(count: int, total: int) -> str:
 
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
     """Draw lengths and, for triplets, a histogram of TER, the kinds of edits and the most frequent edits."""
-    from postedit.explain.figure import drawing, missing_characters, save_figure
+    from postedit.explain.figure import drawable, drawing, missing_characters, save_figure
 
     edits = statistics.edits
     frequent = [] if edits is None else edits.most_frequent(_EDITS)
@@ -114,7 +114,7 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(12, 4) if edits is None else (12, 8.5), layout="constrained")
-        figure.suptitle(title)
+        figure.suptitle(drawable(title))
         if edits is None:
             _draw_lengths(figure.subplots(), statistics)
         else:
@@ -123,7 +123,7 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
             _draw_histogram(axes[0, 1], edits)
             _draw_bars(axes[1, 0], KINDS, [edits.kinds[kind] for kind in KINDS], max(1, edits.kinds.total()) / 100)
             axes[1, 0].set(title="Kinds of edits", xlabel="% of edits")
-            names = [f"{one.edit.old or '∅'} → {one.edit.new or '∅'}" for one in frequent]
+            names = [drawable(f"{one.edit.old or '∅'} → {one.edit.new or '∅'}") for one in frequent]
             _draw_bars(axes[1, 1], names, [one.count for one in frequent], 1)
             axes[1, 1].set(title="Most frequent edits", xlabel="times")
         save_figure(figure, path)
@@ -159,6 +159,6 @@ def _draw_histogram(axes: "Axes", edits: EditStatistics) -> None:
 def _draw_bars(axes: "Axes", names: Sequence[str], counts: Sequence[int], total: float) -> None:
     bars = axes.barh(range(len(names)), [count / total for count in counts], color=_COLOURS["pe"])
     axes.bar_label(bars, [f"{count:,}" for count in counts], padding=3)
-    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.margins(x=0.15)

@@ -12,6 +12,9 @@ _LATEX: Final = str.maketrans(
         **{character: f"\\{character}" for character in "&%$#_{}"},
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
+        "|": r"\textbar{}",
+        "[": "{[}",  # at the start of a row, this and the next would belong to the line break before it
+        "*": "{*}",
         "–": "--",
         "−": "$-$",
         "<": r"\textless{}",

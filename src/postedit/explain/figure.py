@@ -65,7 +65,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
         from matplotlib.figure import Figure  # which may say that it looks for fonts
 
         figure = Figure(figsize=size, layout="constrained")
-        figure.suptitle(_plain(title), x=0.01, ha="left", fontsize=10)
+        figure.suptitle(drawable(title), x=0.01, ha="left", fontsize=10)
         axes = figure.subplots(1, len(widths), sharey=True, squeeze=False, width_ratios=widths)[0]
         for ax, panel in zip(axes, shown):
             _draw(ax, words, panel)
@@ -97,12 +97,14 @@ def save_figure(figure: "Figure", path: Path, dpi: int = 120) -> None:
 def drawing(options: Mapping[str, Any]) -> Iterator[None]:
     """Draw with these matplotlib options and with all installed fonts of `_FAMILIES`, which cover many scripts.
 
-    matplotlib's messages, such as one for each character without a glyph, are suppressed: see `missing_characters`.
+    Texts between two dollar signs are drawn as they are, not as TeX. matplotlib's messages, such as one for each
+    character without a glyph, are suppressed: see `missing_characters`.
     """
     from matplotlib import rc_context
 
     with _without_font_messages():
-        settings: dict[Any, Any] = {"font.family": _installed(), "svg.hashsalt": "postedit", **options}
+        settings: dict[Any, Any] = {"font.family": _installed(), "svg.hashsalt": "postedit", "text.parse_math": False}
+        settings |= options
         with rc_context(settings), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             yield
@@ -169,9 +171,9 @@ def _draw_shares(ax: "Axes", words: Evidence) -> None:
 
 
 def _label(word: str) -> str:
-    return _plain(word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…")
+    return drawable(word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…")
 
 
-def _plain(text: str) -> str:
-    """Return `text` with dollar signs escaped, which matplotlib takes for TeX, and without characters SVG forbids."""
-    return _CONTROLS.sub("\ufffd", text).replace("$", r"\$")
+def drawable(text: str) -> str:
+    """Return `text` without the characters that SVG forbids."""
+    return _CONTROLS.sub("\ufffd", text)

@@ -93,6 +93,12 @@ class TestStats:
         assert "Glyph" not in result.stderr
         assert not [one for one in recwarn.list if "Glyph" in str(one.message)]
 
+    def test_dollar_signs_in_a_picture_are_not_tex(self, run: Any, tmp_path: Path) -> None:
+        for side, text in {"src": "a", "mt": "$ a $", "pe": "$_$ b $"}.items():
+            (tmp_path / f"$_$.{side}").write_text(f"{text}\n" * 3)
+        result = run("data", "stats", tmp_path / "$_$", "--picture", tmp_path / "x.png")
+        assert result.exit_code == 0, result.output
+
     def test_the_whole_signature_is_in_the_picture(
         self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

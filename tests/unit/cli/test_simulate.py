@@ -50,6 +50,24 @@ def test_tables_json_and_curve(run: Any, model: Path, stream: Path, tmp_path: Pa
     assert "<svg" in (tmp_path / "x.svg").read_text()
 
 
+@pytest.mark.usefixtures("nonsense_is_text")
+def test_curve_of_one_window_is_seen_and_its_title_is_not_tex(
+    run: Any, model: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    for side in ("src", "mt", "pe"):
+        stream.with_name(f"x.{side}").rename(tmp_path / f"$_$.{side}")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    result = run("simulate", model, "--stream", tmp_path / "$_$", "--learn", "online", "--plot", tmp_path / "x.png")
+    assert result.exit_code == 0, result.output
+    (axes,) = drawn[0].axes
+    drawn[0].draw_without_rendering()
+    assert axes.get_title() == str(tmp_path / "$_$")
+    assert [line.get_marker() for line in axes.lines if line.get_alpha() is None] == ["o"] * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,6 +1,8 @@
 import csv
 import io
 
+import pytest
+
 from postedit.evaluate.table import Column, Table, TableRow, to_csv, to_latex, to_markdown
 
 TABLE = Table(
@@ -34,10 +36,17 @@ def test_markdown_keeps_the_columns() -> None:
 
 def test_latex_is_escaped() -> None:
     text = to_latex([TABLE])
-    assert r"a\_b \& c|d & 1--10 & 0.33 & 4 \\" in text
+    assert r"a\_b \& c\textbar{}d & 1--10 & 0.33 & 4 \\" in text
     assert r"\textbackslash{}y" in text
     assert r"\caption{Shares, \%. 100 \% of it.}" in text
     assert r"\begin{tabular}{llrr}" in text
+
+
+@pytest.mark.parametrize("name", ["[a] b", "* b"])
+def test_latex_rows_do_not_continue_the_line_break_before(name: str) -> None:
+    rows = (TableRow(("a",), ()), TableRow((name,), ()))
+    text = to_latex([Table("names", ("system",), (), rows)])
+    assert not any(line.startswith(("[", "*")) for line in text.splitlines())
 
 
 def test_values_of_json_are_not_rounded() -> None:
