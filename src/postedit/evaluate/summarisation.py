@@ -141,7 +141,8 @@ def summary_scores(
 class _Shares:
     """Shares of the items of outputs that their source lacks, and that occurred before in the same output.
 
-    Ive et al. 2019 (figure 2) count the n-grams with a frequency above 1 instead, which includes first occurrences.
+    Ive et al. 2019 (figure 2) count the n-grams with a frequency above 1 instead, which includes first occurrences, per
+    sentence. Here n-grams are those of whole texts, and may cross the ends of sentences.
     """
 
     def __init__(self) -> None:

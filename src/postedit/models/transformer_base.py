@@ -72,7 +72,7 @@ class TransformerModel(Seq2Seq[TransformerState]):
 
 
 class DualSourceConfig(StackConfig):
-    """Options of models that encode mt and src; the defaults are Transformer base, with one encoder for both texts."""
+    """Options of models that encode mt and src; the default sizes are those of Transformer base, with one encoder."""
 
     layers_encoder: int = Field(6, ge=1, description="layers of each encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")

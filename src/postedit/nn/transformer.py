@@ -246,7 +246,7 @@ class TransformerState(Generic[_CacheT]):
 
 
 class StackConfig(Config):
-    """Options that all stacks of a model share; the defaults are Transformer base."""
+    """Options that all stacks of a model share; the default sizes are those of Transformer base."""
 
     dim: int = Field(512, ge=1, description="model width; a multiple of heads")
     heads: int = Field(8, ge=1, description="attention heads")
