@@ -141,7 +141,8 @@ class SegmentSearch:
     def _draft_group(self, segments: Sequence[EncodedSegment]) -> DraftGroup:
         batch = batch_of(self._model, segments)
         guidance = self._guidance.of(segments, [frozenset()] * len(segments), batch.device)
-        drafts = self._guidance.tokens([segment.mt for segment in segments])
+        texts = [segment.mt for segment in segments]
+        drafts = self._guidance.tokens(texts, texts)
         return DraftGroup(batch, drafts, self._limits(batch), guidance)
 
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
@@ -239,7 +240,8 @@ class SegmentSearch:
 
     def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
         """Return the tokens that the model would write for mt, without EOS."""
-        tokens = self._guidance.tokens([segment.mt for segment in segments])
+        texts = [segment.mt for segment in segments]
+        tokens = self._guidance.tokens(texts, texts)
         if (writes := self._model.spec.writes) == "tokens":
             return tokens
         stream = batch.streams["mt"]

@@ -26,9 +26,11 @@ from postedit.editing.results import enforce_constraints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment
 from postedit.search import Hypothesis, SearchConfig
+from postedit.text.config import VocabularyConfig
 from postedit.text.vocabulary import byte_joins
 from postedit.text.words import character_joins, splitter
 
+COPYING = {"layers_mt": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 8}
 SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]
 short = functools.partial(SearchConfig, max_ratio=1.0, max_extra=3)  # nonsense has no end before its limit
@@ -368,3 +370,20 @@ def test_outputs_of_wider_beams_follow_the_first_in_order(monkeypatch: pytest.Mo
     segment: Any = SimpleNamespace(mt="das Haus")
     batch: Any = None
     assert search._distinct_lists(batch, [segment]) == [[narrow, better, worse]]
+
+
+@pytest.mark.parametrize(
+    ("beam", "options"),
+    [(1, {}), (1, {"max_edits": 0}), (3, {"max_edits": 0}), (3, {"edit_cost": 99.0}), (3, {"n_best": 3})],
+    ids=str,
+)
+def test_unknown_words_that_are_copied_are_those_of_mt(beam: int, options: dict[str, Any]) -> None:
+    vocabulary = VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=9)
+    folder = tiny_models.folder("copy-transformer", tiny_models.processor(vocabulary=vocabulary), **COPYING)
+    editor = PostEditor(folder.model, folder.processor, short(length_penalty=0.0))
+    src, mt = ["it goes", "the house"], ["es zzz geht q", "w Haus q"]
+    results = editor.edit(src, mt, search=editor.search.with_options(beam=beam, **options))
+    for words, result, scored in zip(mt, results, editor.score(src, mt, mt), strict=True):
+        (unchanged,) = (one for one in (result, *result.alternatives) if one.text == words)
+        assert unchanged is result or "n_best" in options
+        assert unchanged.score == pytest.approx(scored.score, abs=1e-4)
