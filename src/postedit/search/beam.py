@@ -121,12 +121,10 @@ class _Live:
     def onward(self, state: State, candidates: _Candidates, finished: "_Finished", trace: "_Trace") -> "_Live":
         """Return the live hypotheses, each longer by one token, of the sentences that are not done."""
         beam = self.totals.size(1)
-        ends = candidates.ends
-        alive = candidates.take(ends.long().sort(dim=1, stable=True).indices[:, :beam])
-        totals = alive.totals.masked_fill(alive.ends, -math.inf)
-        done = finished.done(self.sentences, totals.amax(1), self.rules.limits.view(-1, beam)[:, 0])
+        alive = candidates.take(candidates.ends.long().sort(dim=1, stable=True).indices[:, :beam])
+        done = finished.done(self.sentences, alive.totals.amax(1), self.rules.limits.view(-1, beam)[:, 0])
         kept = (~done).nonzero().squeeze(1)
-        sentences, totals = self.sentences[kept], totals[kept]
+        sentences, totals = self.sentences[kept], alive.totals[kept]
         parents, tokens = alive.parents[kept], alive.tokens[kept]
         trace.add(_Step(parents, tokens, alive.gained[kept]), sentences, len(finished.counts))
         rows = (kept.unsqueeze(1) * beam + parents).view(-1)
@@ -142,7 +140,7 @@ class _Live:
         for goal in goals:
             away = away + goal.select(rows.view(-1)).advance(candidates.tokens.view(-1)).to_end().view_as(away)
         possible = candidates.totals > -math.inf
-        same = (away.unsqueeze(2) == away.unsqueeze(1)) & possible.unsqueeze(1)
+        same = away.unsqueeze(2) == away.unsqueeze(1)
         turn = same.tril(-1).sum(2).masked_fill(~possible, away.size(1))
         return candidates.take(turn.sort(dim=1, stable=True).indices[:, : 2 * beam])
 

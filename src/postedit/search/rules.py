@@ -82,6 +82,8 @@ class Rules:
         for goal in self.guidance.goals:
             proposals = goal.proposals()
             known = (proposals.unsqueeze(2) == tokens.unsqueeze(1)).any(2)
+            # Some rows are padded with EOS several times, which would end their hypotheses several times.
+            known |= (proposals.unsqueeze(2) == proposals.unsqueeze(1)).tril(-1).any(2)
             values = torch.cat([values, ranked.gather(1, proposals).masked_fill(known, -math.inf)], 1)
             tokens = torch.cat([tokens, proposals], 1)
         ending = self.limits <= written + self.to_end()

@@ -13,7 +13,7 @@ from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Vocabularies, VocabularyInfo, Writes
-from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.token_spelling import Spelling
 from postedit.search import (
     DraftGroup,
@@ -26,11 +26,12 @@ from postedit.search import (
     draft_decode,
     greedy,
 )
+from postedit.search.automata import AutomatonRows
 from postedit.search.beam import _Live
 from postedit.search.guidance import NO_GUIDANCE
 from postedit.search.lexical_constraints import MissingPhrases, Required
 from postedit.search.repetition import NoRepeat
-from postedit.search.rules import NextTokens
+from postedit.search.rules import NextTokens, Rules
 
 
 def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
@@ -185,6 +186,7 @@ def test_patience_lets_a_beam_go_on(patience: float, expected: tuple[int, ...]) 
     # Both hypotheses end after one symbol; by symbol, one that goes on is better.
     begins = {(): {A: 0.6, B: 0.4}, (A,): {EOS: 0.9, C: 0.1}, (B,): {EOS: 0.55, B: 0.45}}
     goes_on = {(B,) * length: {B: 1.0} for length in range(2, 6)}
+    goes_on |= {(A, *(C,) * length): {C: 1.0} for length in range(1, 9)}
     table = Table({**begins, **goes_on}, {EOS: 1.0})
     ((best,),) = beam_search(table, batch(), limits(9), SearchConfig(beam=2, patience=patience))
     assert best.tokens == expected
@@ -245,13 +247,30 @@ def test_lengths_are_normalised_as_by_wu_et_al(alpha: float, length: int, expect
     assert SearchConfig(length_penalty=alpha).normaliser(length) == pytest.approx(length**alpha)
 
 
-def test_a_beam_is_shared_by_hypotheses_near_their_goal_and_far_from_it() -> None:
-    spelling = Spelling([""] * A + [" a", " b", " c"], str.isalpha)
-    goal = Required(spelling, ["c"]).start([MissingPhrases(frozenset(["c"]))], SIZE, torch.device("cpu"))
-    table = Table({(): {A: 0.5, B: 0.4, C: 0.1}, (C,): {EOS: 1.0}}, {A: 0.5, B: 0.3999, C: 0.0001, EOS: 0.1})
+LETTERS = Spelling([""] * A + [" a", " b", " c"], str.isalpha)
+
+
+def required(*rows: set[str]) -> AutomatonRows[MissingPhrases]:
+    goal = Required(LETTERS, set().union(*rows))
+    return goal.start([MissingPhrases(frozenset(phrases)) for phrases in rows], SIZE, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    "begins", [{A: 0.5, B: 0.4, C: 0.1}, {A: 0.4, B: 0.3, UNK: 0.1, SEP: 0.1, STEP: 0.09, C: 0.01}], ids=["few", "many"]
+)
+def test_a_beam_is_shared_by_hypotheses_near_their_goal_and_far_from_it(begins: dict[int, float]) -> None:
+    table = Table({(): begins, (C,): {EOS: 1.0}}, {A: 0.5, B: 0.3999, C: 0.0001, EOS: 0.1})
     settings = SearchConfig(beam=2, length_penalty=0.0)
-    ((best,),) = beam_search(table, batch(), limits(5), settings, Guidance(goals=(goal,)))
+    ((best,),) = beam_search(table, batch(), limits(5), settings, Guidance(goals=(required({"c"}),)))
     assert best.tokens == (C,), "less probable than any beginning without the goal, but not its last resort"
+
+
+def test_a_row_that_wants_less_than_others_may_end_once() -> None:
+    guidance = Guidance(goals=(required(set(), {"a", "b"}),))
+    scores = torch.tensor([[-9.0, -9.0, -6.0, -1.0, -2.0, -3.0, -4.0, -4.1, -4.2]]).repeat(2, 1)
+    best = Rules(limits(9, 9), (), guidance).best(scores, 0, 3)
+    written = best.tokens.masked_fill(best.ranked == -math.inf, PAD)
+    assert written.tolist() == [[UNK, STEP, SEP, EOS, PAD], [UNK, STEP, SEP, A, B]]
 
 
 def test_finished_hypotheses_take_no_place_in_the_beam() -> None:
