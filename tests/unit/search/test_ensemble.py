@@ -13,7 +13,7 @@ from postedit.core.config import Config, load_config
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
-from postedit.core.types import Batch, DecoderOutput, Stream
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.models import ARCHITECTURES
 from postedit.search import Ensemble, Hypothesis, SearchConfig, beam_search, force, force_lists, forced, greedy
 from postedit.search.ensemble import LogProbDistribution, Space
@@ -169,6 +169,31 @@ def test_the_gate_is_the_mean_of_those_of_members() -> None:
     finally:
         torch.set_default_dtype(torch.float32)
     assert not Ensemble(members[1:2]).decode(tokens, Ensemble(members[1:2]).encode(batch))[0].aux
+
+
+class Attending(Fixed):
+    """Attends to the three positions of its inputs with the given weights, always."""
+
+    def __init__(self, weights: dict[str, list[float]]) -> None:
+        super().__init__(P, tuple(weights) or ("mt",))
+        self.attention = {AttentionKey(name, "soft"): torch.tensor(row) for name, row in weights.items()}
+        self.spec = replace(self.spec, attention=frozenset(self.attention))
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[DecoderOutput, Any]:
+        output, state = super().decode(tokens, state)
+        attention = {key: row.expand(*tokens.shape, 3) for key, row in self.attention.items()}
+        return replace(output, attention=attention), state
+
+
+def test_attention_is_the_weighted_mean_over_the_members_that_have_it() -> None:
+    members = [Attending({"mt": [0.5, 0.3, 0.2]}), Attending({"mt": [0.2, 0.0, 0.8], "src": [0.1, 0.9, 0.0]}), Fixed(P)]
+    model = Ensemble(members, [1.0, 2.0, 5.0])
+    batch = Batch({"mt": stream(), "src": stream()})
+    output, _ = model.decode(torch.full((2, 4), BOS), model.encode(batch))
+    expected = {"mt": [0.3, 0.1, 0.6], "src": [0.1, 0.9, 0.0]}
+    assert {key.stream for key in output.attention} == {*expected}
+    for key, weights in output.attention.items():
+        torch.testing.assert_close(weights, torch.tensor(expected[key.stream]).expand(2, 4, 3))
 
 
 def logs(probabilities: list[float], tokens: list[int]) -> list[float]:
