@@ -106,8 +106,9 @@ def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     one, two, three, four = (max(1, int((counts == number).sum())) for number in (1, 2, 3, 4))
     scale = one / (one + 2 * two)
     found = np.array([0.0, 1 - 2 * scale * two / one, 2 - 3 * scale * three / two, 3 - 4 * scale * four / three])
-    # The estimate fails on small texts, in which counts of counts do not decrease.
-    return np.where((found < 0.0) | (found > np.arange(4)), np.arange(4) / 2.0, found)
+    # The estimate fails on small texts, in which counts of counts do not decrease: without a discount, words that were
+    # not seen in a context would be impossible.
+    return np.where(found <= 0.0, np.arange(4) / 2.0, found)
 
 
 @compiled
