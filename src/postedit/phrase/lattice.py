@@ -174,18 +174,9 @@ def _slot(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: An
 
 @compiled
 def _traced(beam: Any, ends: Any, outputs: Any) -> Any:
-    """Return the best complete paths, leaving out those with the same words as a better one."""
-    ends = ends[np.argsort(-beam.score[ends], kind="mergesort")]
-    kept, count = np.empty(min(outputs, ends.size), np.int32), 0
-    for path in ends:
-        if count == kept.size:
-            break
-        new = True
-        for other in kept[:count]:
-            new = new and beam.output[other] != beam.output[path]
-        if new:
-            kept[count], count = path, count + 1
-    kept = kept[:count]
+    """Return the best complete paths; no two have the same words, as all of them end with a word that was kept."""
+    kept = ends[np.argsort(-beam.score[ends], kind="mergesort")][:outputs]
+    count = kept.size
     counts = np.zeros(count, np.int64)
     for number in range(count):
         path = kept[number]

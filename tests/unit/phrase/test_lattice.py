@@ -80,6 +80,30 @@ def test_search_finds_the_best_of_all_outputs(
         assert len({tuple(row) for row in paths.edits.tolist()}) == len(paths.scores)
 
 
+def test_a_replacement_does_not_hide_kept_words_that_an_insertion_may_follow() -> None:
+    mt = np.array([BEGIN, 5, 3, 4, END_OF_TEXT], np.int32)
+    candidates, scores = candidates_from([(1, 3, [3, 4], 1), (4, 0, [5], 3)], mt.size)
+    (best,) = search_lattice(mt, candidates, scores, MODEL, 0.0, 1, 0).scores
+    assert best == pytest.approx(3.1)
+
+
+def test_the_best_of_many_outputs_with_the_same_last_words() -> None:
+    mt = np.array([BEGIN, 3, 3, 3, 3, END_OF_TEXT], np.int32)
+    edits = [(1, 1, [4], 3), (1, 1, [5], -3), (2, 1, [4], -1), (2, 1, [5], 1)]
+    candidates, scores = candidates_from(edits, mt.size)
+    expected = sorted(all_outputs(mt, candidates, scores, 0.0).values(), reverse=True)
+    assert len(expected) == 9
+    for outputs in range(1, 10):
+        found = search_lattice(mt, candidates, scores, MODEL, 0.0, outputs, 0).scores
+        assert found.tolist() == pytest.approx(expected[:outputs])
+
+
+def test_a_limit_on_paths_keeps_the_best_ones() -> None:
+    mt = np.array([BEGIN, 3, END_OF_TEXT], np.int32)
+    candidates, scores = candidates_from([(1, 1, [4], 2), (1, 1, [5], -1)], mt.size)
+    assert search_lattice(mt, candidates, scores, MODEL, 0.0, 1, 1).scores.tolist() == pytest.approx([2.1])
+
+
 def test_a_limit_on_paths_returns_complete_outputs() -> None:
     mt = np.array([BEGIN, 3, 4, 5, END_OF_TEXT], np.int32)
     candidates, scores = candidates_from([(1, 1, [5], 1), (2, 1, [3], 1), (3, 1, [4], -2), (2, 0, [4], 0)], mt.size)
