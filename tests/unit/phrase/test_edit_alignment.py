@@ -1,3 +1,5 @@
+import math
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +20,8 @@ from postedit.phrase.edit_alignment import (
     spellings,
     without_rare,
 )
-from postedit.phrase.pair_table import table_of
-from postedit.phrase.source_alignment import Texts
+from postedit.phrase.pair_table import lookup, pair, table_of
+from postedit.phrase.source_alignment import NO_WORD, Texts
 from postedit.phrase.word_ids import TextsBuilder, WordIds
 
 WORDS = st.lists(st.integers(3, 6), max_size=8)
@@ -75,6 +77,94 @@ def test_links_are_one_to_one_and_keep_matches(pairs: list[tuple[list[int], list
         used = [link for link in found.tolist() if link != UNLINKED]
         assert len(used) == len(set(used))
         assert all(link == kept for link, kept in zip(found, certain) if kept != UNLINKED)
+
+
+SPELT = ["", "", "", "a", "ab", "abc", "xbc"]
+
+
+def slow_prior(old: int, new: int) -> float:
+    if old == NO_WORD:
+        return 0.01
+    if old == new:
+        return 0.801
+    one, other = SPELT[old], SPELT[new]
+    shorter = min(len(one), len(other))
+    front = next((at for at in range(shorter) if one[at] != other[at]), shorter)
+    back = next((at for at in range(shorter - front) if one[-1 - at] != other[-1 - at]), shorter - front)
+    return 0.001 + 0.3 * ((front + back) / max(len(one), len(other))) ** 2
+
+
+def slow_expected(links: list[int], n: int) -> list[float]:
+    """Return for each word of pe the middle of the places of its nearest linked neighbours, or its own place."""
+    found = []
+    for at in range(len(links)):
+        left = next((i for i in reversed(links[: at + 1]) if i != UNLINKED), -1)
+        found.append((left + next((i for i in links[at:] if i != UNLINKED), n)) / 2)
+    return found
+
+
+def slow_shares(mt: list[int], pe: list[int], probabilities: dict[tuple[int, int], float]):
+    """Yield for each word of pe that is not matched the shares of its counterparts: of the free words, and of none."""
+    links = matched(np.array(mt, np.int32), np.array(pe, np.int32)).tolist()
+    expected = slow_expected(links, len(mt))
+    for at, new in enumerate(pe):
+        if links[at] == UNLINKED:
+            shares = {-1: 0.1 * probabilities[NO_WORD, new]}
+            for place, old in enumerate(mt):
+                if place not in links:
+                    decay = 0.1 if old == new else 0.3
+                    shares[place] = math.exp(-decay * abs(place - expected[at])) * probabilities[old, new]
+            yield at, expected[at], shares
+
+
+def slow_edits(pairs: list[tuple[list[int], list[int]]]) -> dict[tuple[int, int], float]:
+    """Return the probability of each pair of words after four steps of EM with a prior worth two occurrences."""
+    prior = {(old, new): slow_prior(old, new) for old in (NO_WORD, 3, 4, 5, 6) for new in range(3, 7)}
+    found = dict(prior)
+    for _ in range(4):
+        counts, totals = Counter[tuple[int, int]](), Counter[int]()
+        for mt, pe in pairs:
+            for at, _, shares in slow_shares(mt, pe, found):
+                for place, share in shares.items():
+                    old = NO_WORD if place < 0 else mt[place]
+                    counts[old, pe[at]] += share / sum(shares.values())
+                    totals[old] += share / sum(shares.values())
+        found = {(old, new): (counts[old, new] + 2.0 * one) / (totals[old] + 2.0) for (old, new), one in prior.items()}
+    return found
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
+def test_probabilities_and_links_are_those_of_a_slow_implementation(pairs: list[tuple[list[int], list[int]]]) -> None:
+    texts = []
+    for side in (0, 1):
+        builder = TextsBuilder(bounded=False)
+        for each in pairs:
+            builder.append(each[side])
+        texts.append(builder.texts())
+    table, slow = learn_edits(*texts, spellings(SPELT)), slow_edits(pairs)
+    for (old, new), expected in slow.items():
+        found = lookup(table.keys, table.probabilities, pair(old, new), np.float32(-1.0))
+        assert found in (-1.0, pytest.approx(expected, rel=1e-4))
+    for mt, pe in pairs:
+        found = linked(table, spellings(SPELT), np.array(mt, np.int32), np.array(pe, np.int32)).tolist()
+        shares = {at: (expected, of) for at, expected, of in slow_shares(mt, pe, slow)}
+        for at, (expected, of) in shares.items():
+            rivals = {place: share for place, share in of.items() if place >= 0 and abs(place - expected) < 6}
+            own = rivals.get(found[at], of[-1])
+            assert found[at] == UNLINKED or own > of[-1]
+            for place, share in rivals.items():  # a better place went to a word of pe that is no worse there
+                if share > own * (1 + 1e-4):
+                    assert place in found
+                    other = found.index(place)
+                    assert shares[other][1][place] >= share * (1 - 1e-4)
+
+
+def test_words_far_from_the_expected_place_are_not_linked() -> None:
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    near, far = ("haus " + " ".join(words[:count]) for count in (4, 7))
+    for mt, linked_to in ((near, 0), (far, UNLINKED)):
+        pe = [*mt.split()[1:], "häuser"]
+        assert alignment([mt], [" ".join(pe)])[-1] == linked_to
 
 
 def test_a_changed_form_is_linked_to_the_word_it_came_from() -> None:

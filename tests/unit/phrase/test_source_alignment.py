@@ -1,5 +1,10 @@
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from postedit.phrase.pair_table import lookup, pair
 from postedit.phrase.source_alignment import (
@@ -10,6 +15,7 @@ from postedit.phrase.source_alignment import (
     join_words,
     joined_ids,
     learn_translations,
+    source_places,
     source_words,
 )
 
@@ -41,6 +47,57 @@ def test_translations_are_learnt_from_co_occurrence(table) -> None:
 def test_probabilities_of_a_source_word_sum_to_at_most_1(table) -> None:
     for source in (NO_WORD, HOUSE, RED, BLUE):
         assert sum(probability(table, source, target) for target in range(10)) <= 1.0 + 1e-5
+
+
+def slow_prior(n: int, place: int, m: int) -> list[float]:
+    """Return the prior of each of n source words for word `place` of m, and of none (Dyer et al. 2013, equation 2)."""
+    apart = [math.exp(-4.0 * abs((place + 0.5) / m - (i + 0.5) / n)) for i in range(n)]
+    return [*(0.92 * one / sum(apart) for one in apart), 0.08]
+
+
+def slow_translations(src: list[list[int]], pe: list[list[int]]) -> dict[tuple[int, int], float]:
+    """Return the probability of each pair of words after five steps of EM."""
+    found = {(s, t): 1.0 for old, new in zip(src, pe) for s in (*old, NO_WORD) for t in new}
+    for _ in range(5):
+        counts, totals = Counter[tuple[int, int]](), Counter[int]()
+        for old, new in zip(src, pe):
+            for place, target in enumerate(new):
+                prior = slow_prior(len(old), place, len(new))
+                shares = [share * found[source, target] for share, source in zip(prior, (*old, NO_WORD))]
+                for source, share in zip((*old, NO_WORD), shares):
+                    counts[source, target] += share / sum(shares)
+                    totals[source] += share / sum(shares)
+        found = {(source, target): count / totals[source] for (source, target), count in counts.items()}
+    return {pair: one for pair, one in found.items() if one >= 1e-3}
+
+
+SENTENCES = st.lists(st.integers(3, 6), max_size=6)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=6))
+def test_translations_are_those_of_a_slow_implementation(rows: list[tuple[list[int], list[int]]]) -> None:
+    src, pe = ([list(side) for side in sides] for sides in zip(*rows))
+    table, slow = learn_translations(texts(src), texts(pe), 10), slow_translations(src, pe)
+    for source in (NO_WORD, 3, 4, 5, 6):
+        for target in range(3, 7):
+            # Rounding decides whether a probability of nearly 0.001 is kept.
+            assert probability(table, source, target) == pytest.approx(slow.get((source, target), 0.0), abs=1.1e-3)
+            if slow.get((source, target), 0.0) > 2e-3:
+                assert probability(table, source, target) == pytest.approx(slow[source, target], rel=1e-4)
+    for old, new in rows:
+        places = source_places(table, np.array(old, np.int32), np.array(new, np.int32)).tolist()
+        for place, (chosen, target) in enumerate(zip(places, new)):
+            prior = slow_prior(len(old), place, len(new))
+            likely = [share * probability(table, source, target) for share, source in zip(prior, (*old, NO_WORD))]
+            assert likely[chosen] == pytest.approx(max(likely))
+
+
+def test_pairs_too_rare_to_decide_an_alignment_are_dropped() -> None:
+    others = list(range(10, 1100))
+    table = learn_translations(texts([[HOUSE], [RED]]), texts([[HAUS, *others], [ROT]]), 1100)
+    assert probability(table, RED, ROT) > 0.5
+    assert probability(table, HOUSE, HAUS) == 0.0
 
 
 def test_words_come_from_their_translations(table) -> None:
