@@ -3,10 +3,14 @@
 import math
 from collections import defaultdict
 
+import numpy as np
+
 from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_alignment import UNLINKED
+from postedit.phrase.edit_candidates import LONGEST_TARGET
+from postedit.phrase.pair_table import lookup, pair
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.source_alignment import NOT_JOINED
+from postedit.phrase.source_alignment import NO_WORD, NOT_JOINED
 from postedit.phrase.triplet_index import LONGEST, SOURCE
 from postedit.phrase.word_ids import TextsBuilder
 
@@ -39,8 +43,28 @@ def consistent_target(links: dict[int, int], at: int, length: int) -> tuple[int,
     return first, last + 1
 
 
+def fit(model: PhraseModel, one, words: list[int]) -> float:
+    """Return the log-probability of words, each given the source word, or none, that explains it best."""
+    table = model.knowledge.translations
+    sources = [NO_WORD, *one.src.tolist()]
+    best = [
+        max(float(lookup(table.keys, table.probabilities, pair(source, word), np.float32(0.0))) for source in sources)
+        for word in words
+    ]
+    return sum(math.log(max(1e-3, each)) for each in best)
+
+
+def inverse(model: PhraseModel, phrase: list[int], count: int) -> float:
+    """Return the log-probability of an old phrase that became `phrase` `count` times, given the first words of it."""
+    words, phrase = model.knowledge.trained.pe.words.tolist(), phrase[:LONGEST]
+    if not phrase:
+        return 0.0
+    times = sum(words[at : at + len(phrase)] == phrase for at in range(len(words)))
+    return math.log(min(1.0, (count - 0.5) / max(times, 1)))
+
+
 def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
-    """Return the features of each candidate that need no probabilities of words."""
+    """Return the features of each candidate but the lexical ones."""
     index = model.knowledge.trained
     mt, n = one.mt.tolist(), one.mt.size
     evidence = defaultdict(list)  # of each change: a record for each phrase
@@ -62,7 +86,7 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
                     agrees = sources == one.sources[start : start + length].tolist()
                     same += agrees
                     target = consistent_target(links, at, length)
-                    if target is None:
+                    if target is None or target[1] - target[0] > LONGEST_TARGET:
                         continue
                     phrase, begin, end = new[slice(*target)], start, start + length
                     if phrase == mt[begin:end]:
@@ -77,7 +101,7 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
                 odds = math.log((len(agreeing) - 0.5) / (total - len(agreeing) + 1.0))
                 agree = sum(agreeing)
                 source = math.log((agree - 0.5 if agree else 0.5) / (same - agree + 1.0))
-                evidence[change].append((length, odds, len(agreeing), kept, source))
+                evidence[change].append((length, odds, len(agreeing), kept, source, start))
     result = {}
     for change, records in evidence.items():
         if max(odds for _, odds, *_ in records) < -2.5:
@@ -86,6 +110,8 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
         most = max(record[0] for record in records)
         longest = max((record for record in records if record[0] == most), key=lambda record: record[1])
         begin, end, words = change
+        start, old = longest[5], mt[begin:end]
+        phrase = [*mt[start:begin], *words, *mt[end : start + most]]
         result[change] = {
             "edits": 1.0,
             "words changed": max(end - begin, len(words)),
@@ -99,5 +125,7 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
             "context": most - (end - begin),
             "phrases": math.log(len(records)),
             "source agrees": longest[4],
+            "source fit": fit(model, one, list(words)) - fit(model, one, old),
+            "phrase inverse": inverse(model, phrase, longest[2]),
         }
     return result

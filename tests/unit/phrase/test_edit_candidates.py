@@ -1,11 +1,14 @@
 """Candidates against a slow and plain implementation, which scans all triplets."""
 
+import random
+
 import numpy as np
 import pytest
 from tests.unit.phrase.slow_candidates import SENTENCES, sentence, slowly_found
 
 from postedit.phrase.edit_candidates import FEATURES, candidates_of, new_scratch
-from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
+from postedit.phrase.phrase_options import PhraseConfig
 
 
 def found_by(model: PhraseModel, one, index) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
@@ -30,6 +33,51 @@ def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: 
     for change, features in expected.items():
         shown = {name: found[change][name] for name in features}
         assert shown == pytest.approx(features), change
+
+
+def edited(rng: random.Random, words: list[str]) -> list[str]:
+    """Return words with some of them replaced, repeated, removed, moved, or followed by up to nine others."""
+    found = list(words)
+    for _ in range(rng.randint(0, 3)):
+        at = rng.randrange(len(found))
+        found[at : at + 1] = rng.choice(
+            [
+                [rng.choice("abcx")],
+                [found[at]] * 2,
+                [found[at], *rng.choices("xyz", k=rng.randint(1, 9))],
+                found[at + 1 :],
+            ]
+        ) or ["z"]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_candidates_of_random_texts_are_those_of_a_slow_implementation(seed: int) -> None:
+    rng = random.Random(seed)
+    mt = [rng.choices("abc", k=rng.randint(1, 9)) for _ in range(25)]
+    pe = [edited(rng, words) for words in mt]
+    random_model = learn([SplitTriplet([f"s{w}" for w in old], old, new) for old, new in zip(mt, pe)], PhraseConfig())
+    candidates = 0
+    for _ in range(4):
+        words = rng.choices("abc", k=rng.randint(1, 9))
+        one = sentence(random_model, " ".join(f"s{rng.choice([word, 'a'])}" for word in words), " ".join(words))
+        found = found_by(random_model, one, random_model.knowledge.trained)
+        expected = slowly_found(random_model, one)
+        assert found.keys() == expected.keys()
+        candidates += len(expected)
+        for change, features in expected.items():
+            shown = {name: found[change][name] for name in features}
+            assert shown == pytest.approx(features, abs=1e-5), change
+    assert candidates
+
+
+def test_sentences_of_hundreds_of_words_have_no_more_candidates_than_there_is_room_for() -> None:
+    words = [f"w{number}" for number in range(450)]
+    triplets = [SplitTriplet([], [word], [f"{word}{ending}"]) for word in words for ending in "abcde"]
+    large = learn(triplets, PhraseConfig())
+    found = found_by(large, sentence(large, "", " ".join(words)), large.knowledge.trained)
+    assert len(found) == 2048
+    assert {large.words.words[new] for _, _, (new,) in found} <= {triplet.pe[0] for triplet in triplets}
 
 
 def test_a_sample_finds_the_same_frequent_changes(model: PhraseModel) -> None:
