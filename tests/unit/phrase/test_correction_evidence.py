@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.phrase_learner import PhraseLearner
+from postedit.core.search_config import SearchConfig
 from postedit.phrase.correction_evidence import EVIDENCE, RECENT, known_phrases
 from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_candidates import DOUBT, new_scratch
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.phrase.phrase_model import learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.scored_edits import corrected_candidates
 from postedit.phrase.source_alignment import single_text
 from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
@@ -24,14 +27,14 @@ Change = tuple[tuple[int, int], tuple[str, ...]]
 
 
 def evidence(
-    corrections: Sequence[tuple[str, str]], mt: str, undone: Sequence[int] = ()
+    corrections: Sequence[tuple[str, str]], mt: str, undone: Sequence[int] = (), editor: PhraseEditor | None = None
 ) -> dict[Change, dict[str, float] | None]:
     """Return the evidence for each edit of a text that corrections propose; None for those that are not in doubt."""
-    editor = PhraseEditor.empty(PhraseTextConfig())
+    editor = editor or PhraseEditor.empty(PhraseTextConfig())
     learner = PhraseLearner(editor)
     entries = [Entry(number, Correction("s", *one), None) for number, one in enumerate(corrections, start=1)]
-    undoing = [Entry(1000 + number, entries[number - 1].correction, number) for number in undone]
-    learner.learn_entries([*entries, *undoing])
+    learner.learn_entries(entries)
+    learner.learn_entries(Entry(1000 + number, entries[number - 1].correction, number) for number in undone)
     known, words = editor.model.knowledge, editor.model.words
     others: dict[str, int] = {}
     asked = np.array([BEGIN, *words.find(mt.split(), others), END_OF_TEXT], np.int32)
@@ -79,9 +82,10 @@ def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
     pairs = [(mt, mt) for mt in ("einmal : blieb es", *(f"w{number} ist" for number in range(RECENT)))]
     pairs += [(f"{word} steht : da", f"{word} steht ; da") for word in ("Haus", "Baum", "Weg")]
     change = (3, 4), (";",)
-    texts = {word: f"der {word} x : so" for word in ("Haus", "w0", "y")}
+    texts = {word: f"der {word} x : so" for word in ("Haus", "w3", "w2", "w0", "y")}
     lately = {word: (evidence(pairs, text)[change] or {})["lately made"] for word, text in texts.items()}
     assert lately["Haus"] > 2 * lately["w0"] > 2 * lately["y"]  # w0 is known, but not from the last corrections
+    assert lately["w3"] > lately["w2"], "the former is from the first of the last corrections"
     known = [mt for mt, _ in pairs]
     assert lately == pytest.approx({word: math.log(1 + RECENT) * same(known, text) for word, text in texts.items()})
 
@@ -100,6 +104,14 @@ def test_what_was_made_each_time_holds_in_any_text() -> None:
 def test_edits_beyond_doubt_need_no_evidence() -> None:
     corrections = [("a ein Haus dort", "a das Haus dort")] * 2
     assert evidence(corrections, "ein Haus dort x") == {((0, 1), ("das",)): None}
+
+
+def test_words_joined_with_their_sources_are_compared_without_them() -> None:
+    config = PhraseConfig(order=3, join_source=True)
+    joined = PhraseEditor(learn(split(TRIPLETS), config), config, PhraseTextConfig(), SearchConfig())
+    corrections = [("neu Taste b", "neu Knopf b"), ("c Taste d", "c Knopf d")]
+    for mt in ("v Taste x", "c Taste x y"):
+        assert evidence(corrections, mt, editor=joined) == evidence(corrections, mt)
 
 
 WORDS = st.sampled_from("abc")

@@ -65,6 +65,16 @@ def test_all_places_of_the_triplets_that_were_not_removed_are_found(
     check_texts(index.index, left)
 
 
+def test_many_triplets_added_at_once_do_not_bring_back_those_that_were_removed() -> None:
+    index = CorrectionIndex()
+    index.add([(number, aligned([3, 4], [3])) for number in range(3)])
+    index.remove(1)
+    index.add([(10 + number, aligned([5, 3], [3])) for number in range(40)])
+    assert occurrences(index.index, [3, 4]) == [(0, 1), (2, 1)]
+    assert len(occurrences(index.index, [5, 3])) == 40
+    assert index.ranks.tolist() == [1, 1, 2, *range(3, 43)]
+
+
 @given(TEXTS, TEXTS, st.lists(st.integers(2, 5), min_size=1, max_size=4))
 def test_a_truncated_index_is_as_if_the_rest_had_never_been_added(
     texts: list[tuple[list[int], list[int]]], others: list[tuple[list[int], list[int]]], phrase: list[int]
