@@ -28,6 +28,7 @@ _NEIGHBOUR: Final = 0.1  # cost, for codes of pairs, of each word between a code
 _OUTER: Final = 0.8  # share of _SPACE for white space on the outer side of a pair
 _LOOSE: Final = 0.25  # share of the cost of a neighbour that white space, or its tag, separates from a code
 _INSERTED: Final = 0.5  # cost of a word in a pair that had none; gain of a new word in a pair around the whole text
+_LINE: Final = 0.1  # cost of a place before a character that a new line should not begin with
 _NEVER: Final = 1e9  # cost of a place that a code cannot have
 _OUTSIDE: Final = 1e6  # cost of a place outside of the white space at the ends within which the code was
 _BETTER: Final = 0.5  # difference of costs by which the order of the source must be better than that of the text
@@ -143,7 +144,8 @@ class _CodeCosts:
     def _costs(self, index: int) -> Costs:
         if index in self._fixed:
             return np.where(self._positions == self._fixed[index], 0.0, _NEVER)
-        return self._costs_of_words(index) + self._costs_of_ends(self._marked.codes[index][0])
+        position = self._marked.codes[index][0]
+        return self._costs_of_words(index) + self._costs_of_ends(position) + self._costs_of_lines(index)
 
     def _costs_of_words(self, index: int) -> Costs:
         """Return the costs of a code whose place is not fixed, by the words and the white space around it."""
@@ -158,6 +160,17 @@ class _CodeCosts:
         spaces = changed @ ([_OUTER, 1.0] if opens else [1.0, _OUTER])
         costs = near * _NEIGHBOUR + spaces * _SPACE
         return costs + self._members[index]
+
+    def _costs_of_lines(self, index: int) -> Costs:
+        """Return the costs of places before punctuation, for a code that parts words, as a line break does.
+
+        A new full stop belongs to the line before; elsewhere, white space before the code shows where it ends.
+        """
+        position, code = self._marked.codes[index]
+        if self._marked.raw.get(position) != "" or (code.kind != "alone" and not code.ends_words):
+            return np.zeros(len(self._positions))
+        output = self._aligned.output
+        return np.array([0.0 if output[place : place + 1].isspace() else _LINE for place in self._positions])
 
     def _costs_of_ends(self, position: int) -> Costs:
         """Return the costs of places that have less white space before, or behind, than a code has at that end.

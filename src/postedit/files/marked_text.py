@@ -32,6 +32,12 @@ PHRASE_MARKUP: Final = re.compile(rf"\{{\w+>|<\w+\}}|\{{\d+\}}|{MARKUP.pattern}"
 _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )  # of HTML
+_BLOCK: Final = re.compile(
+    r"address|article|aside|blockquote|button|caption|dd|details|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|li"
+    r"|main|nav|ol|option|p|pre|section|select|summary|table|tbody|td|tfoot|th|thead|title|tr|ul",
+    re.IGNORECASE,
+)
+"""Elements of HTML with lines or boxes of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +175,10 @@ def _written(parts: Iterable[Part]) -> str:
 
 
 def _with_spaces(marked: MarkedText) -> MarkedText:
-    """Return text with a space, written as nothing, after each code that separates two words."""
-    last = {at: code for at, code in marked.codes if code.parts_words}  # the last of several codes at one position
+    """Return text with a space, written as nothing, after the codes at each position where one separates two words."""
     text = marked.text
-    places = [
-        at
-        for at, code in last.items()
-        if (code.kind == "alone" or code.ends_words) and _is_one_word(text[at - 1 : at], text[at : at + 1])
-    ]
+    dividing = (at for at, code in marked.codes if code.ends_words or (code.kind == "alone" and code.parts_words))
+    places = [at for at in dict.fromkeys(dividing) if _is_one_word(text[at - 1 : at], text[at : at + 1])]
     if not places:
         return marked
     raw = {position + bisect_right(places, position): one for position, one in marked.raw.items()}
@@ -231,8 +233,9 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
             first = found[position]
             assert isinstance(first, Code)
             pair = f"markup {position}"
-            found[position] = Code(first.raw, "open", pair, first.key)
-            found.append(Code(raw, "close", pair, match[0]))
+            ends_words = _BLOCK.fullmatch(name) is not None
+            found[position] = Code(first.raw, "open", pair, first.key, ends_words=ends_words)
+            found.append(Code(raw, "close", pair, match[0], ends_words=ends_words))
     return found + _between(text, events, (done, 0), (len(text), 1))
 
 

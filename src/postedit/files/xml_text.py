@@ -27,7 +27,7 @@ FEEDBACK: Final = frozenset(["x-sdl-feedback-added", "x-sdl-feedback-deleted"])
 _ADDED: Final = frozenset(["x-sdl-added", "x-sdl-feedback-added"])  # values of `mtype`
 _DELETED: Final = frozenset(["x-sdl-deleted", "x-sdl-feedback-deleted"])
 _PHRASE: Final = "http://www.memsource.com/mxlf/2.0"  # the namespace of files whose text has the codes of Phrase
-_ANGULAR: Final = re.compile(r"(?P<kind>START|CLOSE)_(?P<name>[A-Z][A-Z\d_]*?)(?:_\d+)?")  # ids of `x` for tags
+_ANGULAR: Final = re.compile(r"(?P<kind>START|CLOSE)_(?P<name>[A-Z][A-Z\d_]*?)(?:_\d+)?")  # ids and names of tags
 _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 
@@ -121,9 +121,10 @@ def _parts(collected: Collected, element: Element, dropped: frozenset[str]) -> l
                 parts.append(Code(raw))
         elif child.name in _AROUND and not child.is_empty_tag and not _is_fixed(child, dropped):
             pair, key = f"{child.name} at {child.start}", f"{child.name} {child.attributes.get('id', '')}"
-            parts.append(Code(collected.text(child.start, child.content), "open", pair, key))
+            is_tag = _ANGULAR.fullmatch(child.attributes.get("equivStart", "")) is not None
+            parts.append(Code(collected.text(child.start, child.content), "open", pair, key, ends_words=is_tag))
             parts += _parts(collected, child, dropped)
-            parts.append(Code(collected.text(child.close, child.end), "close", pair, key))
+            parts.append(Code(collected.text(child.close, child.end), "close", pair, key, ends_words=is_tag))
         else:
             parts.append(_code(raw, child))
     return parts

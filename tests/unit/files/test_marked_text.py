@@ -50,6 +50,24 @@ def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> 
     assert marked(before).text == text
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("<ul><li>One</li><li>Two</li></ul>", "One Two"),
+        ("<P>One</P><p>Two</p>", "One Two"),
+        ("<div>One</div>Two", "One Two"),
+        ("One<br/><b>Two</b>", "One Two"),
+        ("<i>One</i><br><b>Two</b>", "One Two"),
+        ("<td>One</td><td><b>Two</b></td>", "One Two"),
+        ("<b>un</b><i>believ</i>able", "unbelievable"),
+        ("<p>一</p><p>二</p>", "一二"),
+    ],
+)
+def test_line_breaks_and_blocks_of_html_part_words(raw: str, text: str) -> None:
+    found = MarkedText.of([raw])
+    assert (found.text, found.written()) == (text, raw)
+
+
 def test_a_directive_of_gettext_is_one_code() -> None:
     text = "%<PRIuMAX> of %2$-10.3<PRIdFAST16>, 5% <PRICE>x</PRICE>"
     marked = MarkedText.of([text])

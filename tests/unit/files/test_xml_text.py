@@ -49,7 +49,7 @@ ADDED, DELETED = '<mrk mtype="x-sdl-added">{}</mrk>', '<mrk mtype="x-sdl-deleted
         (f"Br{DELETED.format('a')}{ADDED.format('ä')}nde", "Brände", "Brande"),
         (f"H{DELETED.format('a')}äuser", "Häuser", "Haäuser"),
         (f"Haus{ADDED.format('es')}", "Hauses", "Haus"),
-        (f"one<x/>{DELETED.format('a')}two", "one two", "oneatwo"),
+        (f"one<x/>{DELETED.format('a')}two", "one two", "one atwo"),
     ],
 )
 def test_tracked_changes_within_words_do_not_part_them(content: str, text: str, former: str) -> None:
@@ -85,6 +85,28 @@ def test_blocks_of_angular_end_words() -> None:
     assert marked.written() == f"{start}Rot{end}{start}Grün{end}"
     edits = [TextChange(TextSpan(3, 3), TextSpan(3, 4))]
     assert set_back(marked, "Rote Grün", edits, escape) == f"{start}Rote{end}{start}Grün{end}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("&lt;li&gt;One&lt;/li&gt;&lt;li&gt;Two&lt;/li&gt;", "&lt;li&gt;One.&lt;/li&gt;&lt;li&gt;Two&lt;/li&gt;"),
+        ("One&lt;br/&gt;&lt;b&gt;Two&lt;/b&gt;", "One.&lt;br/&gt;&lt;b&gt;Two&lt;/b&gt;"),
+        ("<g id='1'>One</g>&lt;br&gt;Two", "<g id='1'>One</g>.&lt;br&gt;Two"),
+    ],
+)
+def test_a_new_full_stop_belongs_to_the_line_before(raw: str, expected: str) -> None:
+    marked = read(raw)
+    assert set_back(marked, "One. Two", [TextChange(TextSpan(3, 3), TextSpan(3, 4))], escape) == expected
+
+
+def test_blocks_of_angular_in_xliff_2_end_words() -> None:
+    item = '<pc id="{0}" equivStart="START_LIST_ITEM" equivEnd="CLOSE_LIST_ITEM">{1}</pc>'
+    marked = read(item.format(1, "Rot") + item.format(2, "Grün"))
+    assert marked.text == "Rot Grün"
+    edits = [TextChange(TextSpan(3, 3), TextSpan(3, 4))]
+    expected = item.format(1, "Rote") + item.format(2, "Grün")
+    assert set_back(marked, "Rote Grün", edits, escape) == expected
 
 
 def test_tags_of_angular_move_with_their_words() -> None:
