@@ -105,6 +105,11 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "$(VAR) x$(Out.Dir-1)/a but US$(m) and $(a b) $(5)", ["$(VAR)"]),
         ("placeholder", r"$(^Name) of $(^Company)$\r$\nend, $(^) $(^5)", ["$(^Name)", "$(^Company)", r"$\r", r"$\n"]),
+        (
+            "placeholder",
+            "%#@files@ in %1$#@folders@, $t(common.ok) $t()",
+            ["%#@files@", "%1$#@folders@", "$t(common.ok)", "$t"],
+        ),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
         ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
