@@ -40,7 +40,7 @@ StateName = Literal["unknown", "rejected", "initial", "translated", "reviewed", 
 NOT_EDITED: Final = {
     "locked": "locked, approved, or not to be translated",
     "no source": "no source text",
-    "no target": "no target yet (files.translate=true translates, with a model that can)",
+    "no target": "no target yet, or only a copy of the source (files.translate=true translates, with a model that can)",
     "state": "reviewed or final, or of another state that is not chosen (files.states)",
     "no language": "no target yet, and the file does not say in which language (add trgLang to <xliff>)",
     "origin": "written by a person, or of another origin that is not chosen (files.origins)",
@@ -106,7 +106,7 @@ class FilesConfig(Config):
             return "locked"
         if not unit.source.text.strip():
             return "no source"
-        if unit.target is None or not unit.target.text.strip():
+        if not unit.mt:
             return "no target" if not self.translate else None if unit.can_have_target else "no language"
         if state_name(unit.state) not in self.states:
             return "state"

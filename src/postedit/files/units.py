@@ -86,6 +86,17 @@ class Unit:
     rooms: tuple[Room, ...] = field(default=(), compare=False)
     slot: object = field(default=None, repr=False, compare=False)
 
+    @property
+    def mt(self) -> str:
+        """Text of the target to correct; empty if there is none, or only a copy of the source.
+
+        Many tools copy the source into targets that nobody has translated, and mark these by state alone, such as
+        `needs-translation` or `new` of XLIFF 1.2.
+        """
+        text = "" if self.target is None else self.target.text.strip()
+        is_new = self.state is UnitState.INITIAL and self.origin is None
+        return "" if is_new and text == self.source.text.strip() else text
+
 
 @dataclass(frozen=True, slots=True)
 class NewTarget:

@@ -205,7 +205,7 @@ def _added(changed: Sequence[tuple[Unit, NewTarget]]) -> str:
         if new.note:
             note = html_escape(f"{segment}: {new.note}" if segment else new.note, quote=False)
             notes.append(f'<{name}note from="postedit">{note}</{name}note>')
-        if new.keep_former and unit.target is not None and unit.target.text.strip():
+        if new.keep_former and unit.target is not None and unit.mt:
             mid = f' mid="{html_escape(segment)}"' if segment else ""
             origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
             former.append(

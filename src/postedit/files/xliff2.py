@@ -232,7 +232,7 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     """Yield the patches for the changed segments of one `unit`; those at the same place are in order."""
     slot = _slot(changed[0][0])
     several = len(list(slot.unit.element.elements("segment"))) > 1
-    former = [one for one, new in changed if new.keep_former and one.target is not None and one.target.text.strip()]
+    former = [one for one, new in changed if new.keep_former and one.mt]
     notes = [(one, new.note) for one, new in changed if new.note]
     if former:
         yield _matches(slot, former)

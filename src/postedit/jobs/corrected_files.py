@@ -145,7 +145,7 @@ class CopyWriter:
     def _new_target(self, task: FileTask, unit: Unit, record: dict[str, Any]) -> NewTarget | None:
         content, result, given_up = Corrected(None, _result(record))
         reason: str | None = record["skipped"]
-        mt = "" if unit.target is None else unit.target.text.strip()
+        mt = unit.mt
         if reason is None and mt:
             content, result, given_up = self._corrected(task, unit, record, result, mt)
         elif reason is None:
@@ -275,7 +275,7 @@ def _write_record(
 ) -> None:
     """Write the record of an edited unit: its place and texts, and what was kept of its correction."""
     where = {"file": str(path), "id": unit.id, "state": state_name(unit.state), "src": unit.source.text.strip()}
-    mt = None if unit.target is None else unit.target.text.strip()
+    mt = None if unit.target is None else unit.mt
     left = {"text": result.text, "changed": result.changed, "edits": edit_records(result)}
     whole = {**where, "mt": mt, **record, **left, "given_up": given_up, "written": written}
     report.write(json.dumps(whole, ensure_ascii=False) + "\n")

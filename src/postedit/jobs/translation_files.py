@@ -275,8 +275,7 @@ def _pairs(
                 f"{task.path}: is {_direction(unit.languages)}, and the model {_direction(languages)}; name another "
                 "model (or --set files.check_languages=false)"
             )
-        mt = "" if unit.target is None else unit.target.text.strip()
-        yield unit.source.text.strip(), mt or None
+        yield unit.source.text.strip(), unit.mt or None
 
 
 def _direction(languages: tuple[str, str]) -> str:

@@ -72,6 +72,29 @@ def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> 
         assert line in result.stderr
 
 
+def test_a_copy_of_the_source_that_waits_for_translation_is_no_target(edit: Any, tmp_path: Path) -> None:
+    new, matched = ' state="needs-translation"', ' state="new" state-qualifier="leveraged-mt"'
+    body = (unit(1, "a <x id='1'/> b", "a <x id='1'/> b", new), unit(2, "OK", "OK", matched), unit(3, "OK", "OK"))
+    path, out = write(tmp_path / "a.xlf", *body), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--set", "files.keep_former=false")
+    assert result.exit_code == 0, result.output
+    assert "1 file, 3 units: 2 changed" in result.stderr
+    assert "1 unit not edited: no target yet, or only a copy of the source" in result.stderr
+    assert body[0] in out.read_text()
+    assert out.read_text().count(">OK!</target>") == 2
+
+
+def test_a_copy_of_the_source_is_translated_and_not_kept(edit: Any, editor: Any, tmp_path: Path) -> None:
+    editor.can = replace(editor.can, needs_mt=False)
+    path = write(tmp_path / "a.xlf", unit(1, "a <x id='1'/> b", "a <x id='1'/> b", ' state="needs-translation"'))
+    out = tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--set", "files.translate=true", "--format", "jsonl")
+    assert "1 changed" in result.stderr
+    assert "<x id='1'/>" in out.read_text().split("<target", 1)[1]
+    assert "alt-trans" not in out.read_text()
+    assert json.loads((tmp_path / "b.xlf.jsonl").read_text())["mt"] == ""
+
+
 def test_what_a_reviewer_rejected_is_edited_counted_and_stays_rejected(edit: Any, tmp_path: Path) -> None:
     rejected = ' state="translated" state-qualifier="rejected-grammar"'
     final = unit(3, "c", "fertig", rejected.replace("translated", "final"))
