@@ -528,6 +528,16 @@ def test_a_draft_that_is_what_the_file_has_changes_nothing(store: Store) -> None
         assert stream.read() == content
 
 
+def test_a_copy_of_the_source_is_no_machine_translation(store: Store) -> None:
+    copied = b'<target state="needs-translation"'
+    file = imported(store, xliff(('a <g id="1">b</g>', 'a <g id="1">b</g>')).replace(b"<target", copied))
+    assert (store.segments.get(file, 1)["mt"], store.segments.get(file, 1)["state"]) == ("", "new")
+    codes = [ApiCode(one["at"], one["id"], one["kind"]) for one in store.segments.get(file, 1)["src_codes"]]
+    store.decisions.save(file, 1, decision(store, file, 1, "c d", codes=codes), "anna")
+    with store.exports.file(file) as stream:
+        assert b' state-qualifier="x-post-edited">c <g id="1">d</g></target>' in stream.read()
+
+
 def test_a_segment_that_a_reviewer_rejected_is_open_and_not_filled_in(store: Store) -> None:
     rejected = b'<target state-qualifier="rejected-grammar"'
     file = imported(store, xliff(("a", "b"), ("a", "b"), ("a", "b")).replace(b"<target", rejected, 1))
