@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from postedit.core.errors import DataError
 from postedit.files.marked_text import Escape
-from postedit.files.options import MACHINE_NAMES, Origin
+from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader, root_name
@@ -26,14 +26,25 @@ _SCORE_PROPS: Final = re.compile(
     r"(?:x-)?(?:match-?quality|match-?percent(?:age)?|match-?score|score|quality)", re.IGNORECASE
 )
 
+_LEVEL: Final = "x-ConfirmationLevel"  # `type` of the `prop` in which Trados exports the state of a translation
+_STATES: Final = {
+    "Draft": UnitState.INITIAL,
+    "Translated": UnitState.TRANSLATED,
+    "RejectedTranslation": UnitState.REJECTED,
+    "RejectedSignOff": UnitState.REJECTED,
+    "ApprovedTranslation": UnitState.REVIEWED,
+    "ApprovedSignOff": UnitState.FINAL,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Place of a target: its unit (`tu`), the variant (`tuv`) in it, and the segment (`seg`) in this."""
+    """Place of a target: its unit (`tu`), the variant (`tuv`) in it, the segment (`seg`) in this, and its state."""
 
     unit: Collected
     variant: Element
     segment: Element
+    level: Element | None = None
 
 
 class OtherLanguagesError(DataError):
@@ -128,14 +139,19 @@ class Tmx:
         now = self._now or datetime.now(UTC)
         date = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         for unit, new in changed:
-            slot = _slot(unit)
-            values = {"changedate": date, "changeid": new.author or "postedit"}
-            yield tag_patch(slot.unit, slot.variant, values)
-            if added := _added(unit, new):
-                indent = indent_before(slot.unit, slot.variant, slot.segment)
-                text = "".join(part + indent for part in added)
-                yield patch(slot.unit, slot.segment.start, slot.segment.start, text)
-            yield from content_patches(slot.unit, slot.segment, new.content)
+            yield from sorted(_unit_patches(unit, new, date), key=lambda one: (one.start, one.end))
+
+
+def _unit_patches(unit: Unit, new: NewTarget, date: str) -> Iterator[Patch]:
+    slot = _slot(unit)
+    yield tag_patch(slot.unit, slot.variant, {"changedate": date, "changeid": new.author or "postedit"})
+    if slot.level is not None and (new.author or unit.state is not UnitState.REJECTED):
+        yield from content_patches(slot.unit, slot.level, "Translated" if new.author else "Draft")
+    if added := _added(unit, new):
+        indent = indent_before(slot.unit, slot.variant, slot.segment)
+        text = "".join(part + indent for part in added)
+        yield patch(slot.unit, slot.segment.start, slot.segment.start, text)
+    yield from content_patches(slot.unit, slot.segment, new.content)
 
 
 def _slot(unit: Unit) -> _Slot:
@@ -173,18 +189,21 @@ def _units(collected: Collected, first: tuple[str, Element], second: tuple[str, 
     if source is None or target is None:
         return
     texts = _props(collected, unit) | _props(collected, variant)
+    levels = (one for element in (variant, unit) for one in element.elements("prop"))
+    level = next((one for one in levels if one.attributes.get("type") == _LEVEL), None)
     former = [one for one in variant.elements("prop") if one.attributes.get("type") == _FORMER]
     notes = [*unit.elements("note"), *variant.elements("note")]
     yield Unit(
         id=unit.attributes.get("tuid", ""),
         source=marked_text(collected, source),
         target=marked_text(collected, target),
+        state=None if level is None else _STATES.get(marked_text(collected, level).text.strip()),
         origin=_origin(unit, variant, texts),
         score=next((percentage(text) for name, text in texts.items() if _SCORE_PROPS.fullmatch(name)), None),
         notes=tuple(marked_text(collected, one).text for one in notes),
         candidates=tuple(OtherTarget(marked_text(collected, one), former=True) for one in former),
         languages=(first[0], second[0]),
-        slot=_Slot(collected, variant, target),
+        slot=_Slot(collected, variant, target, level),
     )
 
 

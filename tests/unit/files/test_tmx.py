@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pytest
-from file_tools import patched, units_of
+from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
+from postedit.files.options import UnitState
 from postedit.files.tmx import Tmx
-from postedit.files.units import Unit
+from postedit.files.units import NewTarget, Unit
 
 FORMAT = Tmx(now=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
 HEAD = '<?xml version="1.0"?><tmx version="1.4"><header srclang="en-US" datatype="xml"/><body>'
@@ -235,3 +236,28 @@ def test_memory_does_not_grow_with_the_file() -> None:
     # The least of three, as threads that other tests have left behind may need memory, too.
     few, many = (min(peak(count) for _ in range(3)) for count in (2, 6))
     assert many < 1.5 * few
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "after"),
+    [
+        ("Draft", UnitState.INITIAL, "Draft"),
+        ("Translated", UnitState.TRANSLATED, "Draft"),
+        ("RejectedSignOff", UnitState.REJECTED, "RejectedSignOff"),
+        ("ApprovedTranslation", UnitState.REVIEWED, "Draft"),
+        ("ApprovedSignOff", UnitState.FINAL, "Draft"),
+        ("Unspecified", None, "Draft"),
+    ],
+)
+@pytest.mark.parametrize("is_of_variant", [False, True])
+def test_the_state_is_that_of_trados(level: str, state: UnitState | None, after: str, is_of_variant: bool) -> None:
+    prop = f'<prop type="x-ConfirmationLevel">{level}</prop>'
+    inside, outside = (prop, "") if is_of_variant else ("", prop)
+    body = f"<tu>{outside}{variant('en', 'a')}{variant('de', 'b', before=inside)}</tu>"
+    (unit,) = units(body)
+    assert unit.state is state
+    data = (HEAD + body + TAIL).encode()
+    for author, expected in (("", after), ("anna", "Translated")):
+        found = written(FORMAT, data, [(unit, NewTarget("c", author=author))]).decode()
+        assert f'<prop type="x-ConfirmationLevel">{expected}</prop>' in found
+        assert "<seg>c</seg></tuv></tu>" in found
