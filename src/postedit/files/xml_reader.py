@@ -203,6 +203,8 @@ class XmlReader:
             self._refuse(f"elements are nested more than {_MAX_DEPTH} deep")
         if len(attributes) > _MAX_ATTRIBUTES:
             self._refuse(f"an element has more than {_MAX_ATTRIBUTES} attributes")
+        if len(self._scopes) == 1:
+            self._take_root(name, attributes)
         scope = self._scope(attributes)
         self._scopes.append(scope)
         names = {key: _name(key, scope) for key in attributes if ":" in key}
@@ -262,6 +264,12 @@ class XmlReader:
                 self._refuse(f'declares the encoding "{encoding}", but is not in it; correct the declaration')
             if not contains_ascii(self._codec):
                 self._refuse(f'has the encoding "{encoding}", which cannot be read; save it as UTF-8')
+
+    def _take_root(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Take the namespace of the root element for that of the format; files have others than the standard says."""
+        prefix, colon, _ = name.rpartition(":")
+        if uri := attributes.get(f"xmlns{colon}{prefix}"):
+            self._prefixes.setdefault(uri, "")
 
     def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
         """Return our prefix for each prefix of the file, including those that these attributes declare."""

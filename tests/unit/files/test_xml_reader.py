@@ -119,6 +119,15 @@ def test_names_have_the_prefix_of_the_format_whatever_the_file_uses() -> None:
     assert [one.name for one in found.ancestors] == ["r"]
 
 
+@pytest.mark.parametrize(
+    "data",
+    ['<r xmlns="urn:new"><unit>{}</unit></r>', '<n:r xmlns:n="urn:new" xmlns:p="urn:own"><n:unit>{}</n:unit></n:r>'],
+)
+def test_the_namespace_of_the_root_is_that_of_the_format(data: str) -> None:
+    (found,) = read(data.format('<x xmlns="urn:far"/>').encode())
+    assert [child.name for child in found.element.elements()] == ["{urn:far}x"]
+
+
 def test_undeclared_prefixes_stay() -> None:
     (found,) = read(b"<r><unit><q:x/></unit></r>")
     assert [one.name for one in found.element.elements()] == ["q:x"]
