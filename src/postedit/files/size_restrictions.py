@@ -7,7 +7,7 @@ from typing import Final, Literal
 from postedit.files.length_limits import CHARACTERS, Limit, Measure, Room, xml_text
 from postedit.files.xml_reader import Collected, Element
 
-_RESTRICTION: Final = re.compile(r"\s*(?:(\d{1,8})\s*,)?\s*(\d{1,8}|\*)\s*", re.ASCII)
+_RESTRICTION: Final = re.compile(r"(?:(\d{1,8})\s*,\s*)?(\d{1,8}|\*)", re.ASCII)
 _SIZES: Final = ("", "xliff:codepoints")
 _STORAGES: Final = {"": "utf-8", "xliff:utf8": "utf-8", "xliff:utf16": "utf-16-le", "xliff:utf32": "utf-32-le"}
 _FORMS: Final[Mapping[str, Literal["", "NFC", "NFD"]]] = {"nfc": "NFC", "nfd": "NFD"}
@@ -56,7 +56,7 @@ def max_length(unit: Element, measured: tuple[Measure | None, Measure | None]) -
 
 def _limit(element: Element, name: str, measure: Measure) -> Limit:
     """Return the limit in an attribute, such as "90", "25,100" or "35,*"."""
-    match = _RESTRICTION.fullmatch(element.attributes.get(name, ""))
+    match = _RESTRICTION.fullmatch(element.attributes.get(name, "").strip())
     least, most = match.groups() if match else (None, "*")
     return Limit(measure, int(least) if least else None, None if most == "*" else int(most))
 

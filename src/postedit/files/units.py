@@ -11,7 +11,7 @@ from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
 _ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # encodings that do not contain ASCII decode this differently
-_PERCENTAGE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
+_PERCENTAGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
 
 
 def contains_ascii(codec: str) -> bool:
@@ -24,7 +24,7 @@ def contains_ascii(codec: str) -> bool:
 
 def percentage(*values: str | None) -> float | None:
     """Return the first of some values of attributes that is a percentage, such as "85" or "85.5 %"; None if none is."""
-    matches = (_PERCENTAGE.fullmatch(value or "") for value in values)
+    matches = (_PERCENTAGE.fullmatch((value or "").strip()) for value in values)
     return next((float(match[1]) for match in matches if match), None)
 
 

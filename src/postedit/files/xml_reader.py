@@ -1,7 +1,7 @@
 """Reading of XML element by element, with byte offsets, so that parts of a file can be replaced in place.
 
 The parser is expat. Only the five predefined entities and character references are expanded; other references are kept,
-entity declarations are refused, nothing external is read, and depth, attributes and sizes are limited.
+entity declarations are refused, nothing external is read, and depth, attributes, prefixes and sizes are limited.
 """
 
 import codecs
@@ -20,6 +20,9 @@ _CHUNK: Final = 2**18
 _MAX_DEPTH: Final = 200
 _MAX_ATTRIBUTES: Final = 500
 _MAX_ELEMENT: Final = 2**26  # most bytes of a collected element
+_MAX_INSIDE: Final = 100_000  # elements within a collected one, each of which takes far more memory than its four bytes
+_MAX_PREFIXES: Final = 1000  # declared at a place of the file
+_MAX_DEFAULTS: Final = 1000  # characters of default values that a file declares, which each element may repeat
 
 _ENCODING: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.ASCII)
 _ROOT: Final = re.compile(rb"<(\w[\w.:-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*")  # the first start tag
@@ -118,6 +121,8 @@ class XmlReader:
         self._codec = "utf-8"
         self._around: list[Element] = []  # open elements that are not collected, the outermost first
         self._open: list[Element] = []  # the element being collected, and the open elements in it
+        self._inside = 0  # elements in the one being collected
+        self._declared = self._defaults = 0  # attributes, and characters of their default values, in the DOCTYPE
         self._waiting: Content | None = None  # content whose field `_missing` is the offset of the next event
         self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
@@ -184,6 +189,7 @@ class XmlReader:
         parser.EndCdataSectionHandler = lambda: self._markup("cdata end")
         parser.DefaultHandler = lambda data: self._markup("entity")  # also stops the expansion of declared entities
         parser.EntityDeclHandler = self._entity
+        parser.AttlistDeclHandler = self._attribute
         parser.XmlDeclHandler = self._declaration
 
     def _next(self, offset: int) -> None:
@@ -212,9 +218,13 @@ class XmlReader:
         element = Element(_name(name, scope), values, names, offset)
         self._wait(element, "content")
         if self._open:
+            self._inside += 1
+            if self._inside > _MAX_INSIDE:
+                self._refuse(f"an element has more than {_MAX_INSIDE:,} others within it")
             self._open[-1].children.append(element)
             self._open.append(element)
         elif element.name in self._names:
+            self._inside = 0
             self._open.append(element)
         else:
             self._around.append(element)
@@ -254,6 +264,13 @@ class XmlReader:
     def _entity(self, name: str, *rest: object) -> None:
         self._refuse(f'declares the entity "{name}"; remove the declaration, or write the text in its place')
 
+    def _attribute(self, element: str, name: str, kind: str, default: str | None, required: int) -> None:
+        """Count a declared attribute and its default value, which the parser adds to each such element."""
+        self._declared += 1
+        self._defaults += len(default or "")
+        if self._declared > _MAX_ATTRIBUTES or self._defaults > _MAX_DEFAULTS:
+            self._refuse("declares too many attributes, or too long default values; remove them from its DOCTYPE")
+
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding and not self._codec.startswith("utf-16"):
             try:
@@ -273,11 +290,16 @@ class XmlReader:
 
     def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
         """Return our prefix for each prefix of the file, including those that these attributes declare."""
-        scope = self._scopes[-1]
-        for key, uri in attributes.items():
-            if key == "xmlns" or key.startswith("xmlns:"):
-                own = self._prefixes.get(uri, f"{{{uri}}}" if uri else "")
-                scope = {**scope, key[6:]: own}
+        own = {
+            key[6:]: self._prefixes.get(uri, f"{{{uri}}}" if uri else "")
+            for key, uri in attributes.items()
+            if key == "xmlns" or key.startswith("xmlns:")
+        }
+        if not own:
+            return self._scopes[-1]
+        scope = {**self._scopes[-1], **own}
+        if len(scope) > _MAX_PREFIXES:
+            self._refuse(f"more than {_MAX_PREFIXES:,} prefixes of namespaces are declared")
         return scope
 
 

@@ -11,7 +11,7 @@ from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _LINES: Final = re.compile(r"\r\n?|[^\r]+")
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
-_ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_ATTRIBUTE: Final = re.compile(r"""(?<=\s)([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _AS_WRITTEN: Final[Mapping[str, str]] = {}
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
@@ -82,10 +82,9 @@ def with_attributes(tag: str, values: Mapping[str, str], names: Mapping[str, str
         return f"{match[0][: match.start(2) - match.start(0)]}{quote}{html_escape(values[name])}{quote}"
 
     tag = _ATTRIBUTE.sub(changed, tag)
-    end = re.search(r"\s*/?>$", tag)
-    assert end is not None
+    end = len(tag.removesuffix(">").removesuffix("/").rstrip())
     added = "".join(f' {name}="{html_escape(value)}"' for name, value in missing.items())
-    return tag[: end.start()] + added + tag[end.start() :]
+    return tag[:end] + added + tag[end:]
 
 
 def tag_name(tag: str) -> str:

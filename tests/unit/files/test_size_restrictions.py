@@ -28,6 +28,8 @@ def units(unit: str, *, inside: str = SEGMENT.format("bcd"), profiles: str = "",
         ('slr:sizeRestriction="2,*"', [Room(1, is_least=True)]),
         ('slr:sizeRestriction="*"', []),
         ('slr:sizeRestriction="ninety"', []),
+        ('slr:sizeRestriction=" 2 , 5 "', [Room(2), Room(1, is_least=True)]),
+        (f'slr:sizeRestriction="{" " * 1_000_000}ninety"', []),  # quadratic time would take hours
         ('slr:storageRestriction="5"', [Room(2, Measure("utf-8"))]),
         ('slr:sizeRestriction="1" slr:storageRestriction="5"', [Room(-2), Room(2, Measure("utf-8"))]),
     ],

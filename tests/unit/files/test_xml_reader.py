@@ -138,6 +138,10 @@ def test_references_to_entities_are_never_expanded() -> None:
     assert spans(found, found.element)[1:-1] == ["a", "&unknown;", "b"]
 
 
+PREFIXES = b"".join(
+    b"<d %s>" % b" ".join(b'xmlns:p%d.%d="u"' % (depth, one) for one in range(450)) for depth in range(3)
+)
+DECLARED = b" ".join(b"a%d CDATA #IMPLIED" % number for number in range(501))
 LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><r><unit>&b;</unit></r>'
 
 
@@ -153,6 +157,10 @@ LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><r><unit>&b;</unit
         (b"<r>\xff</r>", "is not well-formed XML: not well-formed (invalid token)"),
         (b"<d>" * 300 + b"</d>" * 300, "elements are nested more than 200 deep"),
         (b"<r " + b" ".join(b'a%d=""' % n for n in range(600)) + b"/>", "an element has more than 500 attributes"),
+        (b"<r><unit>" + b"<x/>" * 100_001 + b"</unit></r>", "an element has more than 100,000 others within it"),
+        (PREFIXES, "more than 1,000 prefixes of namespaces are declared"),
+        (b'<!DOCTYPE r [<!ATTLIST x a CDATA "%s">]><r/>' % (b"a" * 1001), "too long default values; remove them"),
+        (b"<!DOCTYPE r [<!ATTLIST x %s>]><r/>" % DECLARED, "declares too many attributes, or too long default values"),
         (b'<?xml version="1.0" encoding="klingon"?><r/>', 'has the unknown encoding "klingon"'),
         (b'<?xml version="1.0" encoding="utf-16"?><r/>', 'declares the encoding "utf-16", but is not in it'),
         (b'<?xml version="1.0" encoding="shift_jis"?><r/>', "has an encoding that cannot be read"),
@@ -163,6 +171,11 @@ def test_hostile_and_broken_files_are_refused_in_a_sentence(data: bytes, message
         read(data)
     assert str(raised.value).startswith("file.xml: line ")
     assert message in str(raised.value)
+
+
+def test_default_values_that_a_file_declares_are_values() -> None:
+    (found,) = read(b"<!DOCTYPE r [<!ATTLIST unit a CDATA 'b' c CDATA #IMPLIED>]><r><unit/></r>")
+    assert found.element.attributes == {"a": "b"}
 
 
 def test_an_element_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

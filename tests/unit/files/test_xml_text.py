@@ -10,7 +10,7 @@ from code_tools import set_back
 from postedit.files.marked_text import MarkedText
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.xml_reader import XmlReader
-from postedit.files.xml_text import escape, marked_text
+from postedit.files.xml_text import escape, marked_text, with_attributes
 
 PHRASE = ' xmlns:m="http://www.memsource.com/mxlf/2.0"'
 
@@ -116,3 +116,12 @@ def test_tags_of_angular_move_with_their_words() -> None:
     assert set_back(marked, "Das hier rote Auto", edits, escape) == f"Das hier {start}rote Auto{end}"
     lost = [TextChange(TextSpan(4, 14), TextSpan(4, 4))]
     assert set_back(marked, "Das hier", lost, escape) == {0: "lost pair"}
+
+
+@pytest.mark.parametrize("tag", ["<target{}>", "<target{}/>", '<target a="{}">', '<target{}a = "b"{}>'])
+def test_tags_with_a_million_spaces_get_attributes(tag: str) -> None:
+    spaces = " " * 1_000_000  # each of which quadratic time would compare with all others
+    end = "/>" if tag.endswith("/>") else ">"
+    stem = tag.removesuffix(end).removesuffix("{}").format(spaces)
+    trailing = spaces if tag.removesuffix(end).endswith("{}") else ""
+    assert with_attributes(tag.format(spaces, spaces), {"state": "new"}) == f'{stem} state="new"{trailing}{end}'
