@@ -111,18 +111,6 @@ def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFix
         assert (len(tokens), tokens[-1]) == (editor.search.max_input, "</s>")
 
 
-def test_nothing_of_a_text_that_is_only_read_is_restored(editor: PostEditor) -> None:
-    """A summary need not have the rare characters and the brackets of its article."""
-    article = "das ( Haus ) 😀 geht"
-    kept, read = (
-        editor.edit([article], [article], search=editor.search.with_options(mt_candidate=False, cut_input=cut))[0]
-        for cut in (False, True)
-    )
-    assert "😀" in kept.text
-    assert "😀" not in read.text
-    assert (read.skipped, read.reverted) == (None, 0)
-
-
 @pytest.mark.parametrize("keeping", [{}, {"edit_cost": 0.5}, {"beam": 2, "n_best": 2}])
 def test_a_translation_to_be_kept_is_never_cut(keeping: dict[str, object]) -> None:
     with pytest.raises(DataError, match="would lose the end of a translation"):

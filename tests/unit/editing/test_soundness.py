@@ -7,10 +7,13 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import tiny_models
 
+from postedit import PostEditor
 from postedit.core.editor import Constraints, Edit, PostEdit, Segment
 from postedit.core.evidence import Evidence
 from postedit.editing.soundness import checked, distinct, revert_damage, without_damaged
+from postedit.search import Sampling
 from postedit.text.edits import changes
 from postedit.text.processor import TextProcessor
 
@@ -247,3 +250,18 @@ def test_the_text_that_an_output_is_made_from_is_not_restored() -> None:
         given = cast(TextProcessor, processor), Segment(article, article), (), summary
         assert len(checked(*given).text) > len(summary.text)
         assert checked(*given, corrects_mt=False) == summary
+
+
+def test_an_output_that_does_not_correct_mt_is_returned_as_the_model_wrote_it() -> None:
+    folder = tiny_models.nonsense("transference")
+    editor, article = PostEditor(folder.model, folder.processor, folder.search), "das ( Haus ) 😀 geht"
+    read_only = editor.search.with_options(cut_input=True)
+    (kept,) = editor.edit([article], [article])
+    (written,) = editor.edit([article], [article], search=read_only)
+    assert kept.text == article, "nonsense is no text"
+    assert kept.reverted
+    assert (written.skipped, written.reverted) == (None, 0)
+    assert written.text != article
+    editor.search = read_only
+    (drawn,) = editor.draw([article], [article], Sampling(1))
+    assert drawn.skipped is None
