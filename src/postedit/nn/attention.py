@@ -63,10 +63,14 @@ class MultiHeadAttention(nn.Module):
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
     def head_log_weights(self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor, head: int) -> Tensor:
-        """Return Float[N,K,S], at least in single precision: the log of the weights of one head, as in `forward`."""
-        q_NKE = self._split_heads(self.query(x_NKD))[:, head]
-        scores_NKS = torch.bmm(q_NKE * q_NKE.size(-1) ** -0.5, key_value.k_NHSE[:, head].transpose(1, 2))
-        scores_NKS = scores_NKS.to(at_least_float(scores_NKS.dtype))
+        """Return Float[N,K,S]: the log of the weights of one head, as in `forward`.
+
+        Scores are computed at least in single precision, even under autocast; see `copying.pointer_log_weights`.
+        """
+        q_NKE, k_NSE = self._split_heads(self.query(x_NKD))[:, head], key_value.k_NHSE[:, head]
+        precision = at_least_float(q_NKE.dtype)
+        with torch.autocast(x_NKD.device.type, enabled=False):
+            scores_NKS = torch.bmm(q_NKE.to(precision) * q_NKE.size(-1) ** -0.5, k_NSE.to(precision).transpose(1, 2))
         return scores_NKS.masked_fill(~mask, -math.inf).log_softmax(-1)
 
     def _split_heads(self, x_NKD: Tensor) -> Tensor:
