@@ -252,7 +252,7 @@ def test_the_text_that_an_output_is_made_from_is_not_restored() -> None:
         assert checked(*given, corrects_mt=False) == summary
 
 
-def test_an_output_that_does_not_correct_mt_is_returned_as_the_model_wrote_it() -> None:
+def test_an_output_that_does_not_correct_mt_stays_as_it_is() -> None:
     folder = tiny_models.nonsense("transference")
     editor, article = PostEditor(folder.model, folder.processor, folder.search), "das ( Haus ) 😀 geht"
     read_only = editor.search.with_options(cut_input=True)
