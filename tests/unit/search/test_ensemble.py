@@ -171,6 +171,16 @@ def test_the_gate_is_the_mean_of_those_of_members() -> None:
     assert not Ensemble(members[1:2]).decode(tokens, Ensemble(members[1:2]).encode(batch))[0].aux
 
 
+def test_what_search_relies_on_is_what_all_members_can_do() -> None:
+    members = [Fixed(P), Fixed(Q), Fixed(P), Fixed(Q)]
+    for member, longest, parallel in zip(members, (None, 9, 12, None), (True, True, False, True), strict=True):
+        member.spec = replace(member.spec, longest=longest, parallel=parallel)
+        member.constraints = lambda batch, longest=longest: [longest]  # type: ignore[method-assign]
+    assert [Ensemble(some).spec.longest for some in (members, members[::2], members[:1])] == [9, 12, None]
+    assert [Ensemble(some).spec.parallel for some in (members, members[:2])] == [False, True]
+    assert Ensemble(members).constraints(Batch({"mt": stream()})) == [None, 9, 12, None]
+
+
 class Attending(Fixed):
     """Attends to the three positions of its inputs with the given weights, always."""
 
