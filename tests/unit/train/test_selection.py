@@ -50,6 +50,13 @@ def test_of_models_that_are_equally_good_the_earlier_stays_the_best(tmp_path: Pa
     assert run.state.stale == 1
 
 
+def test_only_weights_that_are_kept_are_written(tmp_path: Path, corpora: Path) -> None:
+    run = trainer(tmp_path, corpora, {**TER, "keep_best": 1, "average": "none"}, score_dev=Scores())
+    for step, score in ((4, 5.0), (8, 6.0)):
+        run.selection.record(ValidatedModel(step, score, {"nll": 2.0, "ter": score}), run.model, run.state)
+    assert [path.name for path in (tmp_path / "best").glob("*.safetensors")] == ["step-00000004.safetensors"]
+
+
 @pytest.mark.parametrize(("nll", "perplexity"), [(2.0, math.exp(2.0)), (800.0, math.inf)])
 def test_a_perplexity_beyond_all_numbers_is_infinite(
     tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch, nll: float, perplexity: float
