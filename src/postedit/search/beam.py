@@ -24,7 +24,8 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return up to `settings.n_best` hypotheses per sentence, best first by normalised score.
 
-    Outputs have at most `limits` Long[B] tokens. If guidance allows no output, a sentence has only `STUCK`.
+    Outputs have at most `limits` Long[B] tokens. If guidance allows no output, a sentence has only `STUCK`. A model
+    whose log-probabilities are NaN raises a ModelFolderError, as in greedy search.
 
     In each step, those of a sentence's `beam` best continuations that end in EOS are finished. The `beam` best of the
     continuations that do not end stay alive, so finished hypotheses do not take up places in the beam. A sentence is
@@ -40,14 +41,17 @@ def beam_search(
     coverage = Coverage.of(model, batch, price) if price else None
     live = _Live.start(model, batch, Rules.of(model, batch, limits, guidance), settings.beam, coverage)
     finished = _Finished.none(batch.rows, settings, limits.device)
-    trace = _Trace()
+    trace, damaged = _Trace(), torch.zeros((), dtype=torch.bool, device=limits.device)
     while len(live.sentences):
         output, state = model.decode(live.tokens.view(-1, 1), live.state)
         live = live.attending(output.attention)
         candidates = live.candidates(output.log_probs[:, 0], trace.length)
+        damaged = damaged | candidates.totals.isnan().any()
         finished.add(live.sentences, candidates, trace.length)
         live = live.onward(state, candidates, finished, trace)
     found = finished.hypotheses(trace, biased=bool(guidance.biases) or coverage is not None)
+    if bool(damaged):
+        require_possible(math.nan)
     if not guidance:
         for hypotheses in found:
             require_possible(hypotheses[0].score if hypotheses else -math.inf)

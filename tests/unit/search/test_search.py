@@ -65,6 +65,15 @@ def test_a_model_without_finite_log_probs_is_refused(kind: str, bad: float) -> N
         searched(Table({}, {A: 1.0, EOS: bad} if bad == 0.0 else dict.fromkeys(range(SIZE), bad)), kind, 4)
 
 
+def test_a_damaged_model_is_refused_under_guidance_too() -> None:
+    table = Table({(): {A: 0.6, B: 0.4}, (A,): dict.fromkeys(range(SIZE), math.nan)})
+    guidance = Guidance(guards=(NoRepeat.of(2, (torch.full((1, 1), PAD),), SIZE),))
+    with pytest.raises(ModelFolderError, match="weights are damaged"):
+        greedy(table, batch(), limits(4), guidance)
+    with pytest.raises(ModelFolderError, match="weights are damaged"):
+        beam_search(table, batch(), limits(4), SearchConfig(beam=3), guidance)
+
+
 def test_padding_and_the_start_are_never_written() -> None:
     model = Table({(): {PAD: 0.5, BOS: 0.3, A: 0.2}})
     assert [searched(model, kind, 3).tokens for kind in KINDS] == [(A,)] * 3
