@@ -142,6 +142,28 @@ def test_a_gradient_that_is_not_finite_changes_nothing_now_or_later(poison: floa
     assert updates.failure() is failure
 
 
+@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_fails_even_with_a_finite_gradient(poison: float) -> None:
+    model = tiny_model()
+    updates = updater(model)
+    model.register_forward_hook(lambda *given: given[2]._replace(loss=given[2].loss + poison))
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    updates.update(1, [batch_of(0, 8)], RATE)
+    assert all(torch.equal(one, other) for one, other in zip(model.parameters(), before))
+    failure = updates.failure()
+    assert failure is not None
+    assert failure.step == 1
+
+
+def test_batches_are_kept_only_until_the_next_look_for_failures() -> None:
+    updates = updater(tiny_model())
+    for step in (1, 2):
+        updates.update(step, [batch_of(0, 8)], RATE)
+    assert len(updates._attempts) == 2
+    assert updates.failure() is None
+    assert not updates._attempts
+
+
 def test_bf16_keeps_weights_and_adam_in_fp32_and_differs_by_rounding_only() -> None:
     exact, rounded = weights_after([batch_of(0, 24)]), weights_after([batch_of(0, 24)], precision="bf16")
     assert {tensor.dtype for tensor in rounded} == {torch.float32}
