@@ -57,3 +57,13 @@ def test_a_failed_step_changes_nothing(kind: str) -> None:
     update_weights(optimizer, gradients, torch.ones(()), torch.ones(()), 0.1)
     assert all(torch.equal(one, other) for one, other in zip(model.parameters(), before))
     assert all(torch.equal(tensor, state[name]) for name, tensor in optimizer_tensors(model, optimizer).items())
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adagrad", "adafactor"])
+def test_only_matrices_have_weight_decay_whatever_the_optimiser(kind: str) -> None:
+    config = train_config({"optimizer": kind, "weight_decay": 0.3, "betas": (0.8, 0.95)})
+    groups = build_optimizer(tiny_model(), config).param_groups
+    decays = {(parameter.dim() >= 2, group["weight_decay"]) for group in groups for parameter in group["params"]}
+    assert decays == {(True, 0.3), (False, 0.0)}
+    if kind.startswith("adam"):
+        assert {group["betas"] for group in groups} == {(0.8, 0.95)}

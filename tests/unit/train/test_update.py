@@ -155,11 +155,12 @@ def test_a_loss_that_is_not_finite_fails_even_with_a_finite_gradient(poison: flo
     assert failure.step == 1
 
 
-def test_batches_are_kept_only_until_the_next_look_for_failures() -> None:
+def test_batches_are_kept_only_until_the_next_look_for_failures_and_no_graphs() -> None:
     updates = updater(tiny_model())
     for step in (1, 2):
         updates.update(step, [batch_of(0, 8)], RATE)
     assert len(updates._attempts) == 2
+    assert not any(loss.requires_grad for one in updates._attempts for loss in (one.total, *one.losses))
     assert updates.failure() is None
     assert not updates._attempts
 
@@ -179,3 +180,11 @@ def test_a_batch_without_finite_gradients_is_detected() -> None:
     assert not has_finite_gradient(model, batch_of(0, 4), config, torch.device("cpu"))
     hook.remove()
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_batch_is_judged_in_the_precision_of_training() -> None:
+    model, seen = tiny_model(), []
+    model.register_forward_hook(lambda *_: seen.append(torch.is_autocast_enabled("cpu")))
+    for precision in ("fp32", "bf16"):
+        assert has_finite_gradient(model, batch_of(0, 4), train_config({"precision": precision}), torch.device("cpu"))
+    assert seen == [False, True]
