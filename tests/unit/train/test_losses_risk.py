@@ -81,6 +81,9 @@ def test_loss_and_gradient_are_those_of_the_definition(weight: float, sharpness:
     expected = (1.0 - weight) * plain.loss + weight * by_definition(model, batch, lists, sharpness)
     assert result.nll == plain.nll or result.nll.item() == pytest.approx(plain.nll.item(), rel=1e-12)
     assert result.tokens == plain.tokens
+    assert result.risk is not None
+    assert not result.risk.requires_grad
+    assert not result.nll.requires_grad
     torch.testing.assert_close(result.loss, expected, rtol=1e-6, atol=0.0)  # costs are in single precision
     parameters = list(model.parameters())
     for one, other in zip(torch.autograd.grad(result.loss, parameters), torch.autograd.grad(expected, parameters)):

@@ -120,9 +120,10 @@ def test_totals_are_sums_over_labels() -> None:
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])
-def test_a_gradient_that_is_not_finite_changes_nothing_now_or_later(poison: float) -> None:
+@pytest.mark.parametrize("kind", ["adam", "adagrad", "adafactor"])
+def test_a_gradient_that_is_not_finite_changes_nothing_now_or_later(kind: str, poison: float) -> None:
     model = tiny_model()
-    updates = updater(model)
+    updates = updater(model, optimizer=kind)
     updates.update(1, [batch_of(0, 8)], RATE)
     assert updates.failure() is None
     before = [parameter.detach().clone() for parameter in model.parameters()]
