@@ -12,10 +12,10 @@ A, B, C, D = 3, 4, 5, 6
 
 @pytest.fixture(scope="module")
 def lexicon():
-    # A B -> A C D, with B linked to C, and D to nothing; A B -> A, with B deleted; A -> A
-    mt = Texts(np.array([A, B, A, B, A], np.int32), np.array([0, 2, 4, 5]))
-    pe = Texts(np.array([A, C, D, A, A], np.int32), np.array([0, 3, 4, 5]))
-    return count_links(mt, pe, np.array([0, 1, UNLINKED, 0, 0], np.int32), 7)
+    # A B -> A C D, with B linked to C, and D to nothing; A B -> A, with B deleted; A -> A; C -> C
+    mt = Texts(np.array([A, B, A, B, A, C], np.int32), np.array([0, 2, 4, 5, 6]))
+    pe = Texts(np.array([A, C, D, A, A, C], np.int32), np.array([0, 3, 4, 5, 6]))
+    return count_links(mt, pe, np.array([0, 1, UNLINKED, 0, 0, 0], np.int32), 7)
 
 
 def scores(lexicon, old: list[int], new: list[int]) -> list[float]:
@@ -32,6 +32,8 @@ def scores(lexicon, old: list[int], new: list[int]) -> list[float]:
         ([], [D], 1.0, 1.0),
         ([B], [C, D], 0.5, 1.0),  # D is explained by no word
         ([A], [C], 1e-4, 1e-4),
+        ([C], [C], 1.0, 0.5),  # C became C each time, but came from B once
+        ([60], [70], 1e-4, 1e-4),  # words that only corrections have
     ],
 )
 def test_lexical_scores(lexicon, old: list[int], new: list[int], forwards: float, backwards: float) -> None:
@@ -39,5 +41,14 @@ def test_lexical_scores(lexicon, old: list[int], new: list[int], forwards: float
 
 
 def test_counts_include_words_without_counterpart(lexicon) -> None:
-    assert lexicon.old[[0, A, B]].tolist() == [1, 3, 2]
-    assert lexicon.new[[0, A, C, D]].tolist() == [1, 3, 1, 1]
+    assert lexicon.old[[0, A, B, C]].tolist() == [1, 3, 2, 1]
+    assert lexicon.new[[0, A, C, D]].tolist() == [1, 3, 2, 1]
+
+
+def test_counts_stay_as_the_table_grows() -> None:
+    count = 3000
+    mt = Texts(np.tile(np.arange(1, count, dtype=np.int32), 3), np.arange(0, 3 * count - 2))
+    pe = Texts(np.concatenate([mt.words[: 2 * count - 2], mt.words[2 * count - 2 :][::-1]]), mt.starts)
+    grown = count_links(mt, pe, np.zeros(len(mt.words), np.int32), count)
+    for word in (1, count // 3, count - 1):
+        assert scores(grown, [word], [word]) == pytest.approx([2 / 3, 2 / 3])

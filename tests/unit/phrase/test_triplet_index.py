@@ -1,5 +1,6 @@
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postedit.phrase.edit_alignment import UNLINKED
@@ -24,12 +25,24 @@ def occurrences(words: list[int], phrase: list[int]) -> list[int]:
 
 
 @given(WORDS, st.lists(st.integers(1, 4), min_size=1, max_size=LONGEST))
+@example([1, 1, 1], [1, 1, 1])
+@example([4, 4, 4, 4, 1], [4, 4, 4])
 def test_all_places_of_a_phrase_are_found(words: list[int], phrase: list[int]) -> None:
     places = sort_places(np.array(words, np.int32), 5)
     low, high = 0, 0
     for depth, word in enumerate(phrase):
         low, high = gone_on(places, low, high, depth, word)
     assert sorted(places.order[low:high].tolist()) == occurrences(words, phrase)
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("word", [-1, 4, 9])
+def test_words_that_are_unknown_have_no_places(depth: int, word: int) -> None:
+    places = sort_places(np.array([2, 3, 2, 3], np.int32), 4)
+    for one in (places, places._replace(first=np.empty(0, np.int64))):
+        low, high = gone_on(one, 0, 0, 0, 2) if depth else (0, 0)
+        low, high = gone_on(one, low, high, depth, word)
+        assert low == high
 
 
 @given(WORDS)
@@ -105,3 +118,4 @@ def test_few_of_many_places_are_looked_at(order: list[int], most: int) -> None:
     assert len(spread) == min(len(order), most)
     assert [order.index(place) for place in spread] == sorted(order.index(place) for place in spread)
     assert not order or spread[0] == order[0]
+    assert np.diff([*map(order.index, spread), len(order)]).max(initial=0) <= -(-len(order) // most)
