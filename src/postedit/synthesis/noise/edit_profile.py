@@ -133,7 +133,7 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
     for script in chain.from_iterable(scripts):
         sentences[script.count] += 1
         seen.update(script.reference)
-        moves.update(map(_shifted_block, script.shifts))
+        moves.update(_shifted_block(shift, len(script.hypothesis)) for shift in script.shifts)
         mt, pe = iter(script.shifted), iter(script.reference)
         for op in script.ops:
             if op == "insert":
@@ -151,12 +151,13 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
     return EditProfile(sentences, moves, inserted, deleted, dict(substituted), seen)
 
 
-def _shifted_block(shift: Shift) -> ShiftedBlock:
-    """Return the length of the block that a shift moves, and how far; see `Shift` for targets inside the block."""
-    if shift.target < shift.start:
-        return ShiftedBlock(shift.length, shift.target - shift.start)
-    inside = shift.target <= shift.start + shift.length
-    return ShiftedBlock(shift.length, shift.target - shift.start - (0 if inside else shift.length))
+def _shifted_block(shift: Shift, words: int) -> ShiftedBlock:
+    """Return the length of the block that a shift moves in a text of `words` words, and how far; see `Shift`."""
+    start, length, target = shift
+    if target < start:
+        return ShiftedBlock(length, target - start)
+    inside = target <= start + length
+    return ShiftedBlock(length, min(target - start, words - start - length) if inside else target - start - length)
 
 
 def inflected(word: str, other: str) -> bool:

@@ -64,6 +64,7 @@ def test_edit_rates_of_rare_words_are_drawn_to_the_average() -> None:
         ("x a b c d e", "a b c d x e", ShiftedBlock(1, 4)),
         ("a b c d x e", "x a b c d e", ShiftedBlock(1, -4)),
         ("a x y b c d e", "a b c d x y e", ShiftedBlock(2, 3)),
+        ("a b a", "a a a b", ShiftedBlock(2, 1)),  # to the end, which is nearer than the target of TER
     ],
 )
 def test_moves_say_how_far_a_block_stands_to_the_left(mt: str, pe: str, move: ShiftedBlock) -> None:
