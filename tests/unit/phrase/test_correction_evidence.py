@@ -104,6 +104,8 @@ def test_what_was_made_each_time_holds_in_any_text() -> None:
 def test_edits_beyond_doubt_need_no_evidence() -> None:
     corrections = [("a ein Haus dort", "a das Haus dort")] * 2
     assert evidence(corrections, "ein Haus dort x") == {((0, 1), ("das",)): None}
+    corrections.insert(1, ("a ein Haus dort", "a ein Haus dort"))
+    assert evidence(corrections, "ein Haus dort x")[(0, 1), ("das",)] is not None, "there was an exception"
 
 
 def test_words_joined_with_their_sources_are_compared_without_them() -> None:
