@@ -86,6 +86,9 @@ def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
     lately = {word: (evidence(pairs, text)[change] or {})["lately made"] for word, text in texts.items()}
     assert lately["Haus"] > 2 * lately["w0"] > 2 * lately["y"]  # w0 is known, but not from the last corrections
     assert lately["w3"] > lately["w2"], "the former is from the first of the last corrections"
+    undone = pairs.index(("w9 ist", "w9 ist"))
+    left = evidence(pairs[:undone] + pairs[undone + 1 :], "der w9 x : so")
+    assert evidence(pairs, "der w9 x : so", undone=[undone + 1]) == left
     known = [mt for mt, _ in pairs]
     assert lately == pytest.approx({word: math.log(1 + RECENT) * same(known, text) for word, text in texts.items()})
 

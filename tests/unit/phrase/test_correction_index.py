@@ -92,6 +92,24 @@ def test_a_truncated_index_is_as_if_the_rest_had_never_been_added(
         assert bag.tolist() == sorted({BEGIN, *mt, END_OF_TEXT})
 
 
+@given(TEXTS, TEXTS, st.sets(st.integers(0, 5)), st.integers(0, 6))
+def test_words_and_ranks_are_those_of_the_triplets_that_are_left(
+    texts: list[tuple[list[int], list[int]]], others: list[tuple[list[int], list[int]]], removed: set[int], end: int
+) -> None:
+    index = CorrectionIndex()
+    index.add(list(enumerate(aligned(*pair) for pair in texts)))
+    for number in sorted(removed):
+        index.remove(number)
+    index.truncate(end)
+    index.add([(10 + number, aligned(*pair)) for number, pair in enumerate(others)])
+    kept = [number < len(texts) and number not in removed for number in range(min(end, len(texts)))]
+    left = [mt for (mt, _), is_kept in zip(texts, kept) if is_kept] + [mt for mt, _ in others]
+    for word, count in enumerate(index.counts.tolist()):
+        assert count == sum(word in {BEGIN, *mt, END_OF_TEXT} for mt in left)
+    assert index.ranks.tolist() == np.cumsum([*kept, *[True] * len(others)]).tolist()
+    assert len(index.sources) == len(index.numbers) == len(kept) + len(others)
+
+
 @given(st.lists(st.lists(st.integers(), max_size=5), max_size=8))
 def test_arrays_grow_by_rows(parts: list[list[int]]) -> None:
     array = GrowingArray(np.empty(0, object))
