@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -124,6 +124,29 @@ def test_the_service_reloads_and_turns_unready_before_it_stops(tmp_path: Path) -
             assert client.get("/readyz").status_code == 503
             assert client.post("/v1/edit", json={"segments": [{"src": "a", "mt": "b"}]}).status_code == 200
         assert process.wait(300) == 0
+
+
+@pytest.mark.slow
+def test_more_connections_than_files_do_not_fill_the_log(tmp_path: Path) -> None:
+    """Anybody can open connections: neither the log nor the answers to others must suffer for long."""
+    log = tmp_path / "log"
+    command = ["prlimit", "--nofile=300:300", sys.executable, "-m", "postedit", "serve", "none", "--port", "0"]
+    with ExitStack() as stack, log.open("w") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tmp_path)
+        stack.callback(process.communicate)
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        address = next(one for one in process.stdout if one.startswith("Serving at ")).split()[2]
+        place = ("127.0.0.1", int(address.rstrip("/").rpartition(":")[2]))
+        with httpx.Client(base_url=address, timeout=300) as client:  # its connection stays open
+            assert client.get("/readyz").status_code == 200
+            opened = [stack.enter_context(socket.create_connection(place)) for _ in range(600)]
+            wait_until(lambda: "connections are open" in log.read_text())
+            assert client.get("/readyz").status_code == 200, "the database can still be opened"
+        for one in opened:
+            one.close()
+        wait_until(lambda: is_ready(address))
+    assert len(log.read_text().splitlines()) < 10
 
 
 @pytest.mark.slow

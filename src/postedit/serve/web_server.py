@@ -5,13 +5,16 @@ import errno
 import logging
 import math
 import os
+import resource
 import signal
 import socket
+import sys
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import FrameType
-from typing import Final
+from typing import ClassVar, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -31,6 +34,18 @@ _KEEP_ALIVE: Final = 75
 
 _WAITING: Final = 2048
 """Maximum number of connections that wait to be accepted."""
+
+_ACCEPTED_AT_ONCE: Final = 16
+"""Connections accepted in one turn of the event loop; after some turns, those too many are closed again."""
+
+_OPEN_FILES: Final = 2**16
+"""Limit of open files that the service asks for; each connection is one, and the usual limit is 1,024."""
+
+_OTHER_FILES: Final = 256
+"""Open files that connections leave to the database, to uploads and to model processes."""
+
+_TOLD_SECONDS: Final = 60.0
+"""Time between two lines of the log about too many connections."""
 
 _HEAD_BYTES: Final = 2**16
 """Approximate limit of the request line and headers, and of the bytes between two parts of a body."""
@@ -58,9 +73,25 @@ def run_service(config: ServeConfig, announce: Callable[[str], None]) -> None:
         OutputError: if the service cannot listen on the address.
         PosteditError: if a model cannot be loaded, or the database cannot be used.
     """
+    _allow_files()
     listening = _listen(config.host, config.port)
     with listening:
         asyncio.run(_serve(create_app(config), listening, announce))
+
+
+def _allow_files() -> None:
+    """Raise the limit of open files of this process, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # macOS allows less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _most_connections() -> int:
+    """Return how many connections may be open; without a file to open, everything else fails."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if files == resource.RLIM_INFINITY else max(files // 2, files - _OTHER_FILES)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -95,7 +126,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         server_header=False,
         proxy_headers=bool(service.config.proxies),
         forwarded_allow_ips=list(service.config.proxies),
-        backlog=_WAITING,
+        backlog=_ACCEPTED_AT_ONCE,  # asyncio also logs that many lines a second if it cannot open a file for one
         timeout_keep_alive=_KEEP_ALIVE,
     )
     host, port = listening.getsockname()[:2]
@@ -148,6 +179,8 @@ def _give_up(service: Service, number: signal.Signals) -> None:
 class _Connection(HttpToolsProtocol):
     """A connection that is closed if the head of a request does not end, or the rest of a request does not arrive.
 
+    It is closed at once if too many others are open.
+
     httptools takes half the time of h11, which matters when many requests are refused, but it buffers without limit
     until a header ends; hence the limit here. The middleware limits the size of bodies.
     """
@@ -155,11 +188,25 @@ class _Connection(HttpToolsProtocol):
     _unread = 0  # bytes since the last head, or part of a body, was complete
     _end: asyncio.TimerHandle | None = None  # while a request is being received
     _stops = False
+    _told: ClassVar[float] = -math.inf  # when the log last said that there are too many
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
         self._await(_REQUEST_SECONDS)
+        if len(self.connections) > (most := _most_connections()):
+            self._tell(most)
+            transport.close()
+
+    def _tell(self, most: int) -> None:
+        moment = time.monotonic()
+        if moment - _Connection._told >= _TOLD_SECONDS:
+            _Connection._told = moment
+            _log.warning(
+                "%d connections are open, and others are closed at once, as this process may not open more files "
+                "(ulimit -n; LimitNOFILE of systemd)",
+                most,
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting, as the connection is closed."""
@@ -228,6 +275,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept requests, and then say so: by now, signals stop the server in order."""
         await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_WAITING)  # after asyncio, for which as many may wait as are accepted at once
         self._announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -1,6 +1,8 @@
 """Connections, and the end of the web server."""
 
 import asyncio
+import math
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -142,6 +144,55 @@ def test_bodies_and_requests_in_turn_may_be_longer_than_a_head() -> None:
     answers = asyncio.run(_answers(*[whole] * 3, last))
     assert answers.count(b"200 OK") == 4
     assert answers.count(str(len(body)).encode()) == 3
+
+
+def test_connections_leave_files_to_the_rest(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    async def answers(count: int) -> list[bytes]:
+        config = uvicorn.Config(_app, http=_Connection, log_config=None, lifespan="off")
+        config.load()
+        loop, state = asyncio.get_running_loop(), uvicorn.server.ServerState()
+        server = await loop.create_server(lambda: _Connection(config, state, {}, loop), "127.0.0.1", 0)
+        found: list[bytes] = []
+        async with server, asyncio.timeout(300):
+            place = server.sockets[0].getsockname()
+            opened = [await asyncio.open_connection(*place) for _ in range(count)]
+            while len(state.connections) > 2:
+                await asyncio.sleep(0.01)
+            for reader, writer in opened:
+                writer.write(_POST + b"Connection: close\r\nContent-Length: 0\r\n\r\n")
+                try:
+                    found.append(await reader.read())
+                except ConnectionError:
+                    found.append(b"")
+                writer.close()
+        return found
+
+    monkeypatch.setattr(_Connection, "_told", -math.inf)
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (4, 4))
+    found = asyncio.run(answers(5))
+    assert [b"200 OK" in one for one in found] == [True, True, False, False, False]
+    assert caplog.text.count("2 connections are open,") == 1
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted"),
+    [
+        (1024, 4096, (4096, 4096)),
+        (1024, 2**20, (2**16, 2**20)),
+        (1024, resource.RLIM_INFINITY, (2**16, resource.RLIM_INFINITY)),
+        (2**17, 2**20, None),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, None),
+    ],
+)
+def test_the_service_asks_for_more_open_files(
+    soft: int, hard: int, wanted: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: asked.append(limits))
+    web_server._allow_files()
+    assert asked == [wanted] * (wanted is not None)
+    assert web_server._most_connections() > 700
 
 
 _HALF_BODY = _POST + b"Content-Length: 10\r\n\r\n12345"
