@@ -1,4 +1,4 @@
-"""Limits of the length of targets in XLIFF, and the room that they leave for new ones."""
+"""Limits of the length of targets, and the room that they leave for new ones."""
 
 import re
 import unicodedata
@@ -115,7 +115,8 @@ def _take(unit: "Unit", growths: Iterable[int]) -> None:
 
 
 def _growths(unit: "Unit", content: str) -> list[int]:
-    former, new = "" if unit.target is None else xml_text(unit.target.written()), xml_text(content)
+    former = "" if unit.target is None else unit.text_of(unit.target.written())
+    new = unit.text_of(content)
     return [room.growth(former, new) for room in unit.rooms]
 
 
@@ -129,5 +130,5 @@ def longest_text(unit: "Unit") -> int | None:
         return None
     if unit.target is not None and unit.target.text.strip():
         return max(0, left + len(unit.target.text))
-    former = 0 if unit.target is None else len(xml_text(unit.target.written()))
-    return max(0, left + former - len(xml_text(unit.source.written())) + len(unit.source.text))
+    former = 0 if unit.target is None else len(unit.text_of(unit.target.written()))
+    return max(0, left + former - len(unit.text_of(unit.source.written())) + len(unit.source.text))

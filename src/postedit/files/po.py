@@ -4,11 +4,13 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from postedit.core.errors import DataError
+from postedit.files.length_limits import Room
 from postedit.files.marked_text import Code, Escape, MarkedText, Part
 from postedit.files.options import UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_ascii
@@ -42,6 +44,7 @@ _READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f"
 _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
 _SPACES: Final = " \t\r\n\f\v"
 _FUZZY: Final = re.compile(r",[ \t]*fuzzy(?=[,\s]|$)")
+_LONGEST: Final = re.compile(r"max-length:(\d{1,8})", re.ASCII)  # flag of Weblate: greatest number of characters
 _OURS: Final = "# postedit:"  # start of the comments that edits add
 _FORMER: Final = re.compile(rf'{_OURS} former(?:\[(\d{{1,3}})\])?: "(.*)"')
 
@@ -269,6 +272,8 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
     texts = [line.text.strip(_SPACES) for line in entry.comments if _has_kind(line, ".", " ")]
     notes = tuple(text[2:].strip() for text in texts if not _FORMER.match(text))
     changed = any(line.text.startswith(_OURS) for line in entry.comments)
+    flags = (flag for line in entry.comments if _has_kind(line, ",") for flag in re.split(r"[,\s]+", line.text))
+    most = min((int(match[1]) for flag in flags if (match := _LONGEST.fullmatch(flag))), default=None)
     for number, translation in sorted(entry.translations.items()):
         target = _marked(translation.raw, codec)
         is_empty = not target.text and not target.codes
@@ -283,6 +288,9 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
             notes=notes,
             candidates=tuple(_former(entry, number, codec)),
             languages=languages,
+            max_length=most,
+            rooms=() if most is None else (Room(most - len(_text(translation.raw, codec))),),
+            text_of=partial(_text, codec=codec),
             slot=_Slot(entry, number, codec),
         )
 
@@ -311,8 +319,18 @@ def _one_line(raw: str) -> str:
     return "".join(piece for piece in _PIECES.findall(raw) if not piece.startswith('"'))
 
 
+def _text(raw: str, codec: str) -> str:
+    """Return the characters of continued strings."""
+    return "".join(one if isinstance(one, str) else _single(one)[0] for one in _parts(raw, codec))
+
+
 def _marked(raw: str, codec: str) -> MarkedText:
-    """Return the text of continued strings; a break between two of them is stored with the character before it."""
+    """Return the text of continued strings, with its markup as codes."""
+    return MarkedText.of(_parts(raw, codec))
+
+
+def _parts(raw: str, codec: str) -> list[Part]:
+    """Return the characters of continued strings; a break between two of them is stored with the one before it."""
     parts: list[Part] = []
     gap = ""  # a break before the first character is stored with that
     for piece in _PIECES.findall(raw):
@@ -327,7 +345,7 @@ def _marked(raw: str, codec: str) -> MarkedText:
         first = parts[0]
         character, written = _single(first[0] if isinstance(first, str) else first)
         parts[:1] = [(character, gap + written), *([first[1:]] if isinstance(first, str) else [])]
-    return MarkedText.of(parts)
+    return parts
 
 
 def _single(part: Part) -> tuple[str, str]:

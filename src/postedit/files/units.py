@@ -1,12 +1,12 @@
 """Translation files as sequences of units, and patches that change targets and leave all other bytes as they are."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO, Final, NamedTuple, Protocol
 
-from postedit.files.length_limits import Room
+from postedit.files.length_limits import Room, xml_text
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
@@ -67,6 +67,7 @@ class Unit:
         max_length: maximum number of characters of the target; None if the file sets no limit, or one for several units
             together.
         rooms: room for the target, or for the targets of several units, by each limit of the file.
+        text_of: function that returns the text of content in the syntax of the file, with escaped markup.
         slot: place where the format writes a target; for use by the format only.
     """
 
@@ -84,6 +85,7 @@ class Unit:
     can_have_target: bool = True
     max_length: int | None = None
     rooms: tuple[Room, ...] = field(default=(), compare=False)
+    text_of: Callable[[str], str] = field(default=xml_text, repr=False, compare=False)
     slot: object = field(default=None, repr=False, compare=False)
 
     @property

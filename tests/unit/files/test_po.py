@@ -11,6 +11,7 @@ from code_tools import differences, set_back
 from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
+from postedit.files.length_limits import has_room, longest_text
 from postedit.files.options import UnitState
 from postedit.files.po import Po, _codec
 from postedit.files.text_alignment import TextChange, TextSpan
@@ -422,3 +423,14 @@ def test_plural_forms_in_any_order_are_written() -> None:
     body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[1] "d"\nmsgstr[0] "c"\n'
     found = edited(body, "one", "several")
     assert 'msgstr[1] "several"\nmsgstr[0] "one"\n' in found
+
+
+def test_a_flag_of_weblate_limits_each_form() -> None:
+    body = (
+        '#, fuzzy, max-length:10\nmsgid "a"\nmsgid_plural "b"\nmsgstr[0] "a <b>\\"b"\nmsgstr[1] ""\n"c\\n"\n"d"\n\n'
+        '#, max-length:x\nmsgid "c"\nmsgstr "d"\n'
+    )
+    first, second, other = units(body)
+    assert [room.left for unit in (first, second) for room in unit.rooms] == [3, 7]
+    assert (first.max_length, longest_text(first), other.max_length, other.rooms) == (10, 7, None, ())
+    assert [has_room(second, content) for content in ('123456789\\"0', '"\n"12345678\\"0')] == [False, True]
