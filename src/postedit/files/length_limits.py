@@ -115,6 +115,8 @@ def _take(unit: "Unit", growths: Iterable[int]) -> None:
 
 
 def _growths(unit: "Unit", content: str) -> list[int]:
+    if not unit.rooms:
+        return []
     former = "" if unit.target is None else unit.text_of(unit.target.written())
     new = unit.text_of(content)
     return [room.growth(former, new) for room in unit.rooms]
