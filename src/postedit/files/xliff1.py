@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -100,6 +100,8 @@ _CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "hu
 _BYTES: Final = Measure("utf-8")
 _MEASURES: Final = {"char": CHARACTERS, "glyph": Measure("glyph"), "byte": _BYTES}  # by `size-unit`
 
+_MOST_SHARED: Final = 100  # matches that belong to no segment of a unit, and are therefore read for each, at most
+
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # values of `conf`
 
 
@@ -175,8 +177,11 @@ def _units(collected: Collected) -> Iterator[Unit]:
             slot=Slot(collected, target, target, sdl=all_states),
         )
         by_state = (_with_state(whole, element, target, state) for state in all_states or (None,))
-        yield _with_candidates(max(by_state, key=_progress), element, "")
+        yield _with_candidates(max(by_state, key=_progress), element, list(element.elements("alt-trans")))
         return
+    alternatives: dict[str | None, list[Element]] = {}  # by segment; None: of all segments
+    for one in element.elements("alt-trans"):
+        alternatives.setdefault(one.attributes.get("mid"), []).append(one)
     holders: dict[str, list[Element]] = {}
     for number, segment in targets:
         holders.setdefault(number, []).append(segment)
@@ -190,7 +195,9 @@ def _units(collected: Collected) -> Iterator[Unit]:
             target=None if holder is None else marked_text(collected, holder),
             slot=Slot(collected, holder, target, number, () if state is None else (state,)),
         )
-        yield _with_candidates(_with_state(unit, element, target, state), element, number)
+        others = [*_shared(unit, iter(alternatives.get(None, ()))), *alternatives.pop(number, ())]
+        in_order = sorted(others, key=lambda one: one.start)
+        yield _with_candidates(_with_state(unit, element, target, state), element, in_order)
 
 
 def _is_filled(collected: Collected, target: Element | None) -> bool:
@@ -337,30 +344,31 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
     )
 
 
-def _with_candidates(unit: Unit, element: Element, segment: str) -> Unit:
-    """Return a unit with its candidates: matches and former targets."""
-    others = (*_candidates(unit, element, segment), *_former_targets(unit, element))
-    return replace(unit, candidates=others)
+def _with_candidates(unit: Unit, element: Element, others: Sequence[Element]) -> Unit:
+    """Return a unit with its candidates: matches, given its `alt-trans` in order, and former targets."""
+    return replace(unit, candidates=(*_candidates(unit, element, others), *_former_targets(unit, element)))
 
 
 def _first(table: Mapping[str, Value], *keys: str | None) -> Value | None:
     return next((table[key] for key in keys if key is not None and key in table), None)
 
 
-def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTarget]:
+def _candidates(unit: Unit, element: Element, others: Sequence[Element]) -> Iterator[OtherTarget]:
     """Yield the matches beside a target, then former targets in reverse, because edits add new ones at the front."""
-    others = [
-        one for one in element.elements("alt-trans") if not segment or one.attributes.get("mid", segment) == segment
-    ]
     former = [one for one in others if _is_former(one)]
     for other in [*(one for one in others if not _is_former(one)), *reversed(former)]:
         name = other.attributes.get("origin", "")
         origin = _first(_ORIGINS, name) or ("machine" if MACHINE_NAMES.search(name) else None)
         yield from _targets(unit, other, origin, percentage(other.attributes.get("match-quality")))
-    for other in element.elements("mq:insertedmatch"):  # of memoQ; type 1 is machine translation
+    for other in _shared(unit, element.elements("mq:insertedmatch")):  # of memoQ; type 1 is machine translation
         name, kind = other.attributes.get("source", ""), other.attributes.get("matchtype")
         origin = "machine" if kind == "1" or MACHINE_NAMES.search(name) else None
         yield from _targets(unit, other, origin, percentage(other.attributes.get("matchrate")))
+
+
+def _shared(unit: Unit, elements: Iterator[Element]) -> Iterator[Element]:
+    """Yield elements of a `trans-unit` that belong to none of its segments; for a segment, only the first of them."""
+    return islice(elements, _MOST_SHARED if slot_of(unit).segment else None)
 
 
 def _is_former(other: Element) -> bool:
@@ -392,9 +400,8 @@ def _former_targets(unit: Unit, element: Element) -> Iterator[OtherTarget]:
     if slot.holder is not None and changes:
         origin = "human" if changes <= FEEDBACK else unit.former_origin or unit.origin
         yield OtherTarget(marked_text(slot.unit, slot.holder, before_changes=True), origin, former=True)
-    for version in chain.from_iterable(
-        one.elements("mq:historical-unit") for one in element.elements("mq:minorversions")
-    ):
+    versions = (one.elements("mq:historical-unit") for one in element.elements("mq:minorversions"))
+    for version in _shared(unit, chain.from_iterable(versions)):
         source, target = version.first("source"), version.first("target")
         if target is not None and source is not None:
             origin = _VERSIONS.get(version.attributes.get("mq:status", ""))

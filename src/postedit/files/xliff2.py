@@ -1,6 +1,7 @@
 """XLIFF 2.0, 2.1 and 2.2, with matches in the Translation Candidates module."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape as html_escape
@@ -127,6 +128,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
     segments = list(element.elements("segment"))
     rooms = rooms_of(collected, measured)
     divided = any(_has_open_span(part) for part in element.elements("segment", "ignorable"))
+    matches = _matches_by_reference(element)
     for segment, number in zip(segments, _ids(element, segments)):
         source, target = segment.first("source"), segment.first("target")
         if source is None:
@@ -139,7 +141,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
             state=_state(segment),
             locked=translate == "no" or divided or _has_fixed_span(segment),
             notes=notes,
-            candidates=tuple(_candidates(collected, segment, source, number)),
+            candidates=tuple(_candidates(collected, matches, segment, source, number)),
             languages=(root.get("srcLang", ""), root.get("trgLang", "")),
             can_have_target=target is not None or "trgLang" in root,
             max_length=max_length(element, measured) if len(segments) == 1 else None,
@@ -187,24 +189,35 @@ def _has_open_span(segment: Element) -> bool:
     )
 
 
-def _candidates(collected: Collected, segment: Element, source: Element, number: str) -> Iterator[OtherTarget]:
+def _matches_by_reference(unit: Element) -> Mapping[str, Sequence[Element]]:
+    """Return the matches of a unit, in order, by the id of the segment or annotation that they refer to."""
+    found: defaultdict[str, list[Element]] = defaultdict(list)
+    for matches in unit.elements("mtc:matches"):
+        for match in matches.elements("mtc:match"):
+            # For example "#s1" or "#f=file/u=unit/s1"; or "#t=m1" for a span in a target.
+            reference = re.split("[#/]", match.attributes.get("ref", ""))[-1].removeprefix("t=")
+            found[reference].append(match)
+    return found
+
+
+def _candidates(
+    collected: Collected, matches: Mapping[str, Sequence[Element]], segment: Element, source: Element, number: str
+) -> Iterator[OtherTarget]:
     text = marked_text(collected, source).text.split()
     names = {number} | {
         one for holder in segment.elements("source", "target") for one in _annotations(collected, holder)
     }
-    for matches in collected.element.elements("mtc:matches"):
-        for match in matches.elements("mtc:match"):
-            values, target, other = match.attributes, match.first("target"), match.first("source")
-            # For example "#s1" or "#f=file/u=unit/s1"; or "#t=m1" for a span in a target.
-            reference = re.split("[#/]", values.get("ref", ""))[-1].removeprefix("t=")
-            if target is None or reference not in names:
-                continue
-            score = percentage(values.get("matchQuality")) or percentage(values.get("similarity"))
-            origin = _ORIGINS.get(values.get("type", "tm"))
-            if origin == "memory" and (percentage(values.get("similarity")) or score or 100) < 100:
-                origin = "fuzzy"
-            same = other is None or marked_text(collected, other).text.split() == text
-            yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER, same)
+    mine = (match for name in names for match in matches.get(name, ()))
+    for match in sorted(mine, key=lambda one: one.start):
+        values, target, other = match.attributes, match.first("target"), match.first("source")
+        if target is None:
+            continue
+        score = percentage(values.get("matchQuality")) or percentage(values.get("similarity"))
+        origin = _ORIGINS.get(values.get("type", "tm"))
+        if origin == "memory" and (percentage(values.get("similarity")) or score or 100) < 100:
+            origin = "fuzzy"
+        same = other is None or marked_text(collected, other).text.split() == text
+        yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER, same)
 
 
 def _annotations(collected: Collected, holder: Element) -> Iterator[str]:

@@ -71,6 +71,7 @@ class Element:
     close: int = -1
     end: int = -1
     children: "list[Content]" = field(default_factory=list)
+    _by_name: "dict[str, list[Element]] | None" = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def is_empty_tag(self) -> bool:
@@ -78,7 +79,17 @@ class Element:
         return self.close == self.end
 
     def elements(self, *names: str) -> "Iterator[Element]":
-        """Yield the child elements with one of the names; all of them if no name is given."""
+        """Yield the child elements with one of the names; all of them if no name is given.
+
+        Those with one name are looked up, as each segment of a unit may ask for them again. The element is complete.
+        """
+        if len(names) == 1:
+            if self._by_name is None:
+                self._by_name = {}
+                for one in self.elements():
+                    self._by_name.setdefault(one.name, []).append(one)
+            yield from self._by_name.get(names[0], ())
+            return
         for child in self.children:
             if isinstance(child, Element) and (not names or child.name in names):
                 yield child

@@ -763,3 +763,11 @@ def test_segments_share_the_room_of_their_unit(target: str | None, left: int) ->
     found = units(body.replace('id="1"', 'id="1" maxwidth="10" size-unit="char"', 1))
     assert found[0].rooms[0] is found[-1].rooms[0]
     assert found[0].rooms[0].left == left
+
+
+def test_matches_of_no_segment_are_read_for_each_but_not_without_limit() -> None:
+    shared = "".join(f"<alt-trans><target>s{number}</target></alt-trans>" for number in range(150))
+    own = '<alt-trans mid="2"><target>m2</target></alt-trans>'
+    first, second = units(SEGMENTED.replace("<sdl:seg-defs>", f"{own}{shared}<sdl:seg-defs>"))
+    assert [one.target.text for one in first.candidates] == [f"s{number}" for number in range(100)]
+    assert [one.target.text for one in second.candidates][:2] == ["m2", "s0"]

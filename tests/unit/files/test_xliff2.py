@@ -302,3 +302,15 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
     assert b'<segment state="translated" subState="postedit:confirmed">' in after
     (unit,) = units_of(FORMAT, after)
     assert (unit.origin, unit.state) == ("human", UnitState.TRANSLATED)
+
+
+def test_each_match_is_looked_at_once_however_many_segments_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    references: list[str] = []
+    monkeypatch.setattr(re, "split", lambda pattern, text: references.append(text) or text.split("#"))
+    matches = "".join(
+        f'<mtc:match ref="#{name}"><source>a</source><target>{name}</target></mtc:match>' for name in "aba"
+    )
+    segments = "".join(f'<segment id="{name}"><source>a</source></segment>' for name in "abc")
+    found = units(f'<unit id="u"><mtc:matches xmlns:mtc="{MTC}">{matches}</mtc:matches>{segments}</unit>')
+    assert [[one.target.text for one in unit.candidates] for unit in found] == [["a", "a"], ["b"], []]
+    assert references == ["#a", "#b", "#a"]

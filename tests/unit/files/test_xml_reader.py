@@ -1,6 +1,7 @@
 """XML is read with the position of each byte, and refused where it is hostile or broken."""
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ParserCreate
@@ -182,3 +183,21 @@ def test_an_element_without_end_does_not_fill_the_memory(monkeypatch: pytest.Mon
     monkeypatch.setattr("postedit.files.xml_reader._MAX_ELEMENT", 2**20)
     with pytest.raises(DataError, match="an element is larger than 1 MB"):
         read(b"<r><unit>" + b"x" * 2**22)
+
+
+class CountedChildren(list[Any]):
+    """Children of an element that count how often all are looked at."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_children_with_a_name_are_looked_up_as_each_segment_may_ask() -> None:
+    (found,) = read(b"<r><unit><x/>a<y/><x b='c'/></unit></r>")
+    children = found.element.children = CountedChildren(found.element.children)
+    assert [list(found.element.elements("x")) for _ in range(3)] == [[children[0], children[3]]] * 3
+    assert (found.element.first("y"), found.element.first("z")) == (children[2], None)
+    assert children.times == 1
