@@ -11,6 +11,7 @@ from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
 _ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # encodings that do not contain ASCII decode this differently
+_LONGEST_NAME: Final = 1000  # characters
 _PERCENTAGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
 
 
@@ -26,6 +27,11 @@ def percentage(*values: str | None) -> float | None:
     """Return the first of some values of attributes that is a percentage, such as "85" or "85.5 %"; None if none is."""
     matches = (_PERCENTAGE.fullmatch((value or "").strip()) for value in values)
     return next((float(match[1]) for match in matches if match), None)
+
+
+def joined_id(*names: str) -> str:
+    """Return an identifier made of those of file and unit, which are cut if they are too long to be in each segment."""
+    return "#".join(name[:_LONGEST_NAME] for name in names)
 
 
 class Patch(NamedTuple):

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, TypeVar
 from postedit.files.length_limits import CHARACTERS, Limit, Measure, xml_text
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id, percentage
 from postedit.files.xliff1_patches import Slot, is_rejected, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import FEEDBACK, escape, marked_text, tracked_changes
@@ -140,7 +140,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
     limits = list(_limits(element))
     lengths = [one.most for one in limits if one.measure == CHARACTERS and one.most is not None]
     whole = Unit(
-        id=f"{file_values.get('original', '')}#{element.attributes.get('id', '')}",
+        id=joined_id(file_values.get("original", ""), element.attributes.get("id", "")),
         source=MarkedText(""),  # set below, for the unit or for each segment
         target=None,
         locked=_is_locked(collected),

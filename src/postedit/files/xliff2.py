@@ -14,7 +14,7 @@ from postedit.files.length_limits import Measure
 from postedit.files.marked_text import Code, Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 from postedit.files.size_restrictions import max_length, measures, rooms_of
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id, percentage
 from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
 from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
@@ -134,7 +134,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
         if source is None:
             continue
         unit = Unit(
-            id=f"{file}#{element.attributes.get('id', '')}#{number}",
+            id=joined_id(file, element.attributes.get("id", ""), number),
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
             # Many tools never write a state, so the default of XLIFF (initial) would mean nothing.

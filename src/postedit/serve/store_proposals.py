@@ -1,8 +1,9 @@
 """Proposals in the database: segments as an import adds them, and the proposals of the model for them."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sql
 
@@ -20,10 +21,15 @@ from postedit.serve.segment_figures import edit_counts
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
 from postedit.serve.store_files import Files
 
+T = TypeVar("T")
+
 EDITED: Final = FilesConfig(translate=True)  # decides which units are open to people
 
 STALE: Final = -2
 """Value of `proposed_at` for a proposal that must be renewed, as project settings changed; -1 means no proposal yet."""
+
+_BESIDE: Final = 100_000
+"""Characters of the notes of a segment, and of its matches, that are kept."""
 
 _NOTHING: Final = MarkedText("")
 
@@ -190,8 +196,8 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         **texts,
         "same": hashlib.sha256(as_json([*same, most, *kind]).encode()).hexdigest()[:32],
         "max_length": most,
-        "notes": as_json(unit.notes),
-        "matches": as_json(matches),
+        "notes": as_json(_first_of(unit.notes, len)),
+        "matches": as_json(_first_of(matches, lambda one: len(one["src"]) + len(one["target"]))),
         "too_long": most is not None and len(target.text) > most,
         "tagged": bool(source.codes or target.codes),
         "rejected": is_rejected,
@@ -199,6 +205,12 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         "target": target.text if done else "",
         "target_codes": as_json(api_codes(target, source)) if done else "",
     }
+
+
+def _first_of(items: Sequence[T], length: Callable[[T], int]) -> list[T]:
+    """Return the first of some notes or matches that fit; all segments of a unit may have the same, however long."""
+    totals = accumulate(map(length, items))
+    return [one for one, total in zip(items, totals, strict=True) if total <= _BESIDE]
 
 
 def _with_mt(source: MarkedText, target: MarkedText, result: PostEdit, escape: Any) -> dict[str, Any]:
