@@ -47,6 +47,7 @@ from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
 _MOST_READS: Final = 5  # attempts to read a folder that is replaced while it is read
+_LARGEST: Final = 10**9  # of a size in config.json, at most
 _BETWEEN_READS: Final = 0.01  # seconds between attempts
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _NOTICE: Final = "NOTICE"
@@ -196,6 +197,7 @@ class ModelFolder:
             raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems + more)}")
         processor = TextProcessor.load(path / _TEXT)
         tensors = _read_weights(weights, architecture.name)
+        _check_sizes(path / _CONFIG, config, len(tensors))
         try:
             # Check shapes before allocating memory for the sizes in config.json.
             check_model_tensors(architecture.build_on_meta(config, processor.vocabularies), tensors)
@@ -204,6 +206,10 @@ class ModelFolder:
             raise ModelFolderError(f"{weights}: {error}") from None
         except ValueError as error:  # incompatible sizes; RecipeError is a subclass
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
+        except RuntimeError as error:
+            if "overflow" not in str(error):
+                raise
+            raise ModelFolderError(f"{path / _CONFIG}: has sizes that no model has ({error})") from None
         if model.frozen_checkpoint is not None:  # before loading the adapters, which would change its outputs
             _load_frozen_weights(path, model, values.get("frozen_sha256"))
         load_model_tensors(model, tensors)
@@ -242,6 +248,18 @@ class ModelFolder:
             call='editor.edit(src=["..."], mt=["..."])' if needs_mt else 'editor.edit(src=["..."])',
             scores=card_scores(self.provenance),
         )
+
+
+def _check_sizes(path: Path, config: Config, tensors: int) -> None:
+    """Check that a model of the sizes in its configuration, at `path`, can be made, even without memory for its values.
+
+    Raises:
+        ModelFolderError: if a size is that of no model, or there are more layers than tensors.
+    """
+    for name, value in config:
+        most = tensors if name.startswith("layers") else _LARGEST
+        if isinstance(value, int) and value > most:
+            raise ModelFolderError(f"{path}: model.{name}: must be at most {most:,}, by the weights beside it")
 
 
 def card_scores(provenance: Mapping[str, Any]) -> str:
