@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from postedit.core.errors import DataError, library
 from postedit.llm.endpoint_options import LlmConfig, check_address, is_local, is_open_to_listeners
+from postedit.llm.replies import CODING
 
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # or in capitals
 _CONNECT: Final = 10.0  # most seconds to connect; half of llm.timeout if that is less
@@ -60,7 +61,7 @@ def open_client(config: LlmConfig, key: str) -> Any:
         # The context reads the certificates that the environment names, which takes time and only encryption needs.
         verify = not stays_here or (is_encrypted and httpx.create_ssl_context())
         return httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers={"Accept-Encoding": CODING} | ({"Authorization": f"Bearer {key}"} if key else {}),
             limits=httpx.Limits(max_connections=config.concurrency),
             # The limit to connect is below llm.timeout, so that a request that could not be sent is recognised as such.
             timeout=httpx.Timeout(config.timeout, connect=min(_CONNECT, config.timeout / 2), pool=None),

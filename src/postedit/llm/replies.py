@@ -3,6 +3,7 @@
 import json
 import math
 import time
+import zlib
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 8 << 20
 """Most bytes of a reply; a longer one is a fault of the server."""
+
+CODING: Final = "gzip"
+"""The only encoding of replies that requests accept."""
+
+_GZIP: Final = 16  # added to the window size in zlib: the header is that of gzip
 
 _MOST_TOKENS: Final = 1 << 30
 """Most tokens of a request; a larger count from a server is not credible."""
@@ -38,13 +44,29 @@ class Usage:
 
 
 async def read_body(answer: "httpx.Response") -> bytes:
-    """Return the body of a reply; empty if it is too long."""
+    """Return the body of a reply; empty if it is too long, or encoded in a way that no request accepts.
+
+    httpx itself would decompress without limit, in as many layers as the server names: from a few hundred bytes, it
+    fills the memory.
+    """
     content = bytearray()
-    async for part in answer.aiter_bytes():
+    async for part in answer.aiter_raw():
         content += part
         if len(content) > _MOST_BYTES:
             return b""
-    return bytes(content)
+    coding = answer.headers.get("content-encoding", "").strip().lower()
+    if coding in ("", "identity"):
+        return bytes(content)
+    return _unzipped(bytes(content)) if coding == CODING else b""
+
+
+def _unzipped(content: bytes) -> bytes:
+    """Return gzipped bytes as they were before; empty if they are damaged or too many."""
+    try:
+        plain = zlib.decompressobj(zlib.MAX_WBITS | _GZIP).decompress(content, _MOST_BYTES + 1)
+    except zlib.error:
+        return b""
+    return plain if len(plain) <= _MOST_BYTES else b""
 
 
 def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
