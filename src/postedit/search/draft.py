@@ -198,7 +198,7 @@ class _Row:
             if self.done:
                 break
         else:
-            self.follower.follow(self.tokens, agreed, rejected=agreed < len(self.proposal))
+            self.follower.follow(self.tokens, agreed)
         return agreed, rejected
 
     def _write(self, answer: _Answer) -> None:

@@ -65,13 +65,13 @@ class DraftFollower:
         """Return the next tokens of the draft, at most `reach`."""
         return list(self.draft[self.at : self.at + max(0, reach)])
 
-    def follow(self, written: Sequence[int], agreed: int, *, rejected: bool) -> None:
+    def follow(self, written: Sequence[int], agreed: int) -> None:
         """Find the position where the draft continues after `written`, which is the whole output without EOS.
 
-        `agreed` tokens of the last proposal were accepted; `rejected` tells whether the next one was rejected.
+        `agreed` tokens of the last proposal were accepted.
         """
         self.at += agreed
-        if not rejected and self.at < len(self.draft) and self.draft[self.at] == written[-1]:
+        if self.at < len(self.draft) and self.draft[self.at] == written[-1]:
             self.at, self.context = self.at + 1, "in step"
             return
         places = self._places.get(written[-1], [])

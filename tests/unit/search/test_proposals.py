@@ -12,7 +12,7 @@ DRAFT = [A, B, C, D, E, EOS]
 def test_a_draft_is_proposed_from_its_start_and_continued_where_right() -> None:
     follower = DraftFollower(DRAFT)
     assert follower.propose(3) == [A, B, C]
-    follower.follow([A, B, C, D], 3, rejected=False)
+    follower.follow([A, B, C, D], 3)
     assert (follower.propose(9), follower.context) == ([E, EOS], "in step")
 
 
@@ -27,19 +27,19 @@ def test_a_draft_is_proposed_from_its_start_and_continued_where_right() -> None:
 )
 def test_after_an_edit_the_draft_meets_the_output_again(written: list[int], context: str, rest: list[int]) -> None:
     follower = DraftFollower(DRAFT)
-    follower.follow(written[:2], 1, rejected=True)
+    follower.follow(written[:2], 1)
     for length in range(3, len(written) + 1):
-        follower.follow(written[:length], 0, rejected=True)
+        follower.follow(written[:length], 0)
     assert (follower.propose(9), follower.context) == (rest, context)
 
 
 def test_the_place_after_the_same_token_wins_then_the_nearest() -> None:
     follower = DraftFollower([A, B, C, A, B, D, X, B, EOS])
-    follower.follow([X, B], 0, rejected=True)
+    follower.follow([X, B], 0)
     assert (follower.at, follower.context) == (8, "pair")
     follower = DraftFollower([A, B, C, A, C, B, D, EOS])
     follower.at = 3
-    follower.follow([E, B], 0, rejected=True)
+    follower.follow([E, B], 0)
     assert (follower.at, follower.context) == (6, "token"), "as near as the first B, but ahead"
 
 
@@ -51,7 +51,7 @@ def test_the_place_after_the_same_token_wins_then_the_nearest() -> None:
 def test_a_proposal_is_always_a_part_of_the_draft(draft: list[int], written: list[int], reach: int) -> None:
     follower = DraftFollower([*draft, EOS])
     for length in range(1, len(written) + 1):
-        follower.follow(written[:length], 0, rejected=length % 2 == 0)
+        follower.follow(written[:length], 0)
         proposal = follower.propose(reach)
         assert proposal == [*draft, EOS][follower.at : follower.at + max(0, reach)]
 

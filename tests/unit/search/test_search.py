@@ -190,6 +190,12 @@ def test_a_draft_that_ranks_higher_is_the_output(draft: list[int], shortlist: in
         assert found.token_scores == pytest.approx([math.log(0.4), math.log(0.9), 0.0])
 
 
+def test_a_draft_beyond_the_limit_is_not_the_output() -> None:
+    table = Table({**GARDEN_PATH, (A,): {A: 0.6, EOS: 0.4}}, {EOS: 1.0})
+    ((found,),) = DraftSearch(table, ranking=SearchConfig())([DraftGroup(batch(), [[B, C]], limits(1))])
+    assert (found.tokens, found.hit_limit) == ((A,), True)
+
+
 @pytest.mark.parametrize(("patience", "expected"), [(1.0, (A,)), (2.0, (B,) * 6)])
 def test_patience_lets_a_beam_go_on(patience: float, expected: tuple[int, ...]) -> None:
     # Both hypotheses end after one symbol; by symbol, one that goes on is better.

@@ -8,7 +8,8 @@ from tiny_run import TinyModel
 from torch.nn import functional as F
 
 from postedit.core.types import Batch, LabelLoss
-from postedit.train.losses import RDropLoss
+from postedit.search.ensemble import LogProbDistribution
+from postedit.train.losses import RDropLoss, symmetric_divergence
 
 
 def direct(model: TinyModel, batch: Batch, strength: float, smoothing: float) -> LabelLoss:
@@ -40,3 +41,12 @@ def test_loss_and_gradient_are_those_of_a_direct_computation(strength: float, sm
     parameters = list(model.parameters())
     for one, other in zip(*(torch.autograd.grad(result.loss, parameters) for result in results)):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_tokens_that_neither_pass_can_write_add_no_divergence() -> None:
+    p, q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.2, 0.8, 0.0])
+    distribution = LogProbDistribution(torch.stack([p, q]).log().unsqueeze(1).requires_grad_())
+    found = symmetric_divergence(distribution, torch.tensor([[True], [False]]), torch.tensor([[False], [True]]), 3)
+    torch.testing.assert_close(found.detach(), ((p - q) * (p.log() - q.log()))[:2].sum())
+    (gradient,) = torch.autograd.grad(found, distribution.values)
+    assert gradient.isfinite().all()
