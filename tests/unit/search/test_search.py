@@ -190,6 +190,14 @@ def test_a_draft_that_ranks_higher_is_the_output(draft: list[int], shortlist: in
         assert found.token_scores == pytest.approx([math.log(0.4), math.log(0.9), 0.0])
 
 
+@pytest.mark.parametrize("draft", [[], [A], [A, A, B]], ids=str)
+def test_a_draft_that_is_stuck_has_not_met_its_limit(draft: list[int]) -> None:
+    table = Table({(A,): {A: 1.0}}, {A: 1.0})
+    guidance = Guidance(guards=(NoRepeat.of(1, (torch.full((1, 1), PAD),), SIZE),))
+    (found,) = draft_decode(table, batch(), [draft], limits(9), guidance)
+    assert found == greedy(table, batch(), limits(9), guidance)[0] == Hypothesis((A,), (0.0,), stuck=True)
+
+
 def test_a_draft_beyond_the_limit_is_not_the_output() -> None:
     table = Table({**GARDEN_PATH, (A,): {A: 0.6, EOS: 0.4}}, {EOS: 1.0})
     ((found,),) = DraftSearch(table, ranking=SearchConfig())([DraftGroup(batch(), [[B, C]], limits(1))])
