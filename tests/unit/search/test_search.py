@@ -317,6 +317,12 @@ def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:
     assert whole[0].tokens == (C,)
 
 
+def test_a_finished_sentence_has_no_shortlist() -> None:
+    group = DraftGroup(batch(5), [[C], *[[B]] * 4], limits(0, 3, 3, 3, 3))
+    (found,) = DraftSearch(Table({}, {A: 0.6, B: 0.3, EOS: 0.1}), 5, shortlist=A)([group])
+    assert [one.tokens for one in found] == [(), *[(A, A, A)] * 4]
+
+
 @pytest.mark.parametrize("shortlist", [1, 2, 3, 5])
 @pytest.mark.parametrize("draft", [[], [A], [C, B]], ids=str)
 def test_a_shortlist_of_few_tokens_has_the_special_ones(shortlist: int, draft: list[int]) -> None:
