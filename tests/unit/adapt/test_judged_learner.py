@@ -44,6 +44,18 @@ def test_only_the_judgements_of_the_latest_corrections_count(monkeypatch: pytest
     assert learner.helps
 
 
+def test_corrections_that_do_not_count_are_not_judged_which_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    def judge(learner: Noting, place: int) -> int:
+        judged.append(place)
+        return 0
+
+    monkeypatch.setattr(Noting, "_judge", judge)
+    Noting(2).learn_entries(Entry(number, Correction("s", "m", "p"), None) for number in range(1, 6))
+    assert judged == [3, 4]
+
+
 def test_each_correction_that_is_learnt_again_is_progress() -> None:
     learner, calls = Noting(watched=2), list[int]()
     entries = [Entry(number, Correction(f"s{number}", "m", "p"), None) for number in range(1, 6)]
@@ -60,6 +72,7 @@ BATCHES = st.lists(st.tuples(st.integers(0, 8), st.lists(st.integers(0, 12), max
 @settings(max_examples=300)
 @given(watched=st.integers(0, 6), batches=BATCHES)
 @example(watched=2, batches=[(8, []), (0, [0])])  # one that was not judged now counts
+@example(watched=4, batches=[(7, []), (2, [5]), (0, [0])])  # one counts in whose place another was judged
 def test_what_is_undone_leaves_no_trace_however_entries_come(
     watched: int, batches: list[tuple[int, list[int]]]
 ) -> None:
