@@ -1,8 +1,10 @@
 """An editor that follows a memory, or keeps to a position of it; its changing part is a table of whole segments."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,22 @@ def test_entries_that_come_while_others_are_learnt_count(memory: CorrectionMemor
 
     table.learn_entries = slowly  # type: ignore[method-assign]
     assert texts(editor) == ["b", "e", "y"]
+
+
+def test_what_was_half_learnt_is_learnt_anew(memory: CorrectionMemory) -> None:
+    table, editor = remembering(memory)
+
+    def stop() -> None:
+        if table.known:
+            raise KeyboardInterrupt
+
+    editor.progress = stop
+    with pytest.raises(KeyboardInterrupt):
+        texts(editor)
+    editor.progress = say_nothing
+    assert (table.known, editor.learnt.last) == ({}, 0)
+    assert texts(editor) == ["c", "e", "x"]
+    assert table.calls == [[1], [1, 2]]
 
 
 def test_the_learner_tells_of_its_progress(memory: CorrectionMemory) -> None:
@@ -225,6 +243,17 @@ class TestIdentity:
         with CorrectionMemory(tmp_path / "twin.db") as twin:
             twin.add(one.correction for one in memory.entries())
             assert remembering(twin)[1].identity() != editor.identity()
+
+    def test_that_of_a_backup_which_grew_otherwise_is_another(self, memory: CorrectionMemory, tmp_path: Path) -> None:
+        places = (tmp_path / "memory.db", tmp_path / "backup.db")
+        with closing(sqlite3.connect(places[0])) as own, closing(sqlite3.connect(places[1])) as copied:
+            own.backup(copied)
+        with CorrectionMemory(tmp_path / "backup.db") as backup:
+            assert remembering(backup)[1].identity() == remembering(memory)[1].identity()
+            for one, pe in ((memory, "y"), (backup, "z")):
+                one.add([Correction("a", "x", pe)])
+            assert backup.position[:2] == memory.position[:2]
+            assert remembering(backup)[1].identity() != remembering(memory)[1].identity()
 
     def test_that_of_a_position_stays(self, memory: CorrectionMemory) -> None:
         _, editor = remembering(memory, memory.position)
