@@ -22,7 +22,8 @@ _PATIENCE: Final = 2.0
 _REASONS: Final = {
     "stopping": "the service is about to stop",
     "starting": "a model has no process that is ready",
-    "away": f"the database has not answered in {_PATIENCE:g} s; requests that need it fail",
+    "away": f"the database has not answered in {_PATIENCE:g} s, or its file was removed or replaced; requests that "
+    "need it fail, and the log says why",
     "read_only": "the database is read-only (a standby server, or a file system mounted read-only); requests that "
     "change something fail",
 }

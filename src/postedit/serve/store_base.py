@@ -109,6 +109,7 @@ class Database:
         self.engine = open_memory(where)
         self.memory = CorrectionMemory(self.engine)
         migrations.upgrade(self.engine)
+        self._file = self._present_file()
         self._cleaner, self._lock = ThreadPoolExecutor(1, "clean"), threading.Lock()
         self._cleaning: Future[None] | None = None
         self._closing = threading.Event()
@@ -140,15 +141,39 @@ class Database:
         if is_read_only:
             raise ReadOnlyError(f"{place_of(self.engine)}: is read-only")
 
+    def _present_file(self) -> tuple[int, int] | None:
+        """Return what tells the file of SQLite from any other; None if it cannot be found, or for PostgreSQL."""
+        if self.engine.dialect.name == "postgresql":
+            return None
+        try:
+            found = Path(place_of(self.engine)).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_file(self) -> None:
+        """Check that the file of SQLite is the one that was opened: what is written to it otherwise would be lost.
+
+        Raises:
+            OutputError: if it has been removed or replaced.
+        """
+        if self._present_file() != self._file:
+            raise OutputError(
+                f"{place_of(self.engine)}: was removed or replaced while the service was running, so nothing can be "
+                "kept; put it back, or restart the service"
+            )
+
     @contextmanager
     def read(self) -> Iterator[sql.Connection]:
         """Yield a connection for reading."""
+        self._check_file()
         with explained(self.engine), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sql.Connection]:
         """Yield a connection, in a transaction, for changes of data that belong to no project."""
+        self._check_file()
         with explained(self.engine), self.engine.begin() as connection:
             yield connection
 

@@ -95,6 +95,27 @@ def test_nothing_acknowledged_is_lost_in_fifty_kills(place: str) -> None:
     kill_savers(place, 25)
 
 
+def test_a_file_that_is_replaced_is_not_written_to(tmp_path: Path) -> None:
+    """What goes to a file that has no name any more is lost when the service ends, so it is not acknowledged."""
+    place = tmp_path / "postedit.db"
+    store = Store(str(place))
+    store.database.check()
+    aside = place.rename(tmp_path / "aside.db")
+    for is_replaced in (False, True):
+        if is_replaced:
+            shutil.copy(aside, place)
+        for use in (store.database.check, store.forget_deleted, lambda: store.people.begin_session("anna")):
+            with pytest.raises(OutputError, match=r"postedit\.db: was removed or replaced .* restart the service"):
+                use()
+        with pytest.raises(OutputError, match="was removed or replaced"), store.database.change("default", "anna"):
+            pytest.fail("a change has begun")
+    aside.rename(place)
+    store.database.check()
+    with store.database.change("default", "anna") as change:
+        change.event("file", file="f")
+    store.close()
+
+
 def kill_server(server: PostgresqlServer, turns: int) -> None:
     rng = random.Random(turns)
     file = imported(Store(server.url), xliff(*PAIRS))
