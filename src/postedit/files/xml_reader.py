@@ -137,6 +137,7 @@ class XmlReader:
         self._waiting: Content | None = None  # content whose field `_missing` is the offset of the next event
         self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
+        self._lines: dict[int, int] = {}  # line of each element that is collected or complete, by its offset
         self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
         self._parser: expat.XMLParserType  # made when the first bytes, which tell the encoding, have been read
 
@@ -159,7 +160,9 @@ class XmlReader:
                 self._next(first + len(held))
             while self._complete and self._complete[0][0].end >= 0:
                 element, around = self._complete.popleft()
-                yield Collected(element, around, bytes(held[element.start - first : element.end - first]), self._codec)
+                raw = bytes(held[element.start - first : element.end - first])
+                self._check_characters(raw, element)
+                yield Collected(element, around, raw, self._codec)
             if not chunk:
                 return
             needed = self._oldest(first, first + len(held))
@@ -167,6 +170,19 @@ class XmlReader:
                 self._refuse(f"an element is larger than {_MAX_ELEMENT // 2**20} MB")
             del held[: needed - first]
             first = needed
+
+    def _check_characters(self, raw: bytes, element: Element) -> None:
+        """Check that all characters of an element are whole: expat accepts half of a surrogate pair in UTF-16."""
+        line = self._lines.pop(element.start)
+        if not self._codec.startswith("utf-16"):
+            return
+        try:
+            raw.decode(self._codec)
+        except UnicodeDecodeError as error:
+            line += raw[: error.start].decode(self._codec).count("\n")
+            raise DataError(
+                f"{self._path}: line {line}: has half of a character, a surrogate without its partner; write it again"
+            ) from None
 
     def _oldest(self, first: int, end: int) -> int:
         """Return the offset of the first byte that is still needed, of bytes `first` to `end`."""
@@ -237,6 +253,7 @@ class XmlReader:
         elif element.name in self._names:
             self._inside = 0
             self._open.append(element)
+            self._lines[offset] = self._parser.CurrentLineNumber
         else:
             self._around.append(element)
 

@@ -179,6 +179,13 @@ def test_default_values_that_a_file_declares_are_values() -> None:
     assert found.element.attributes == {"a": "b"}
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_half_a_surrogate_pair_is_named_with_its_line(codec: str) -> None:
+    data = "\ufeff<r>\n<unit>a</unit>\n<unit>b\nc\ud800d</unit></r>".encode(codec, "surrogatepass")
+    with pytest.raises(DataError, match=r"^file\.xml: line 4: has half of a character"):
+        read(data)
+
+
 def test_an_element_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.files.xml_reader._MAX_ELEMENT", 2**20)
     with pytest.raises(DataError, match="an element is larger than 1 MB"):
