@@ -84,8 +84,12 @@ def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> A
 
 
 def diagonal_alignment(source: int, target: int) -> Alignment:
-    """Return the baseline: each of `target` words is linked to the one of `source` words at its relative position."""
-    return frozenset(Link(index * source // target, index) for index in range(target) if source)
+    """Return the baseline: each of `target` words is linked to the one of `source` words at its relative position.
+
+    Positions are those of the middles of words. Beginnings would link to words too far left, and never to the last one
+    if it is one of many.
+    """
+    return frozenset(Link((2 * index + 1) * source // (2 * target), index) for index in range(target) if source)
 
 
 def alignment_table(
@@ -103,6 +107,6 @@ def alignment_table(
     columns = (*(Column(name, 1) for name in names), Column("links"), Column("gold links"))
     note = (
         "The model reads mt as its output; each word of mt is linked to the word of src with most attention. Diagonal: "
-        f"to the word at the same relative position. {SIGNATURE}."
+        f"to the word at the relative position of its middle. {SIGNATURE}."
     )
     return Table("alignment of src and mt against gold", ("by",), columns, tuple(rows), note)

@@ -48,3 +48,10 @@ def test_the_diagonal_stays_within_the_texts(source: int, target: int) -> None:
     assert all(link.source < source and link.target < target for link in found)
     if source == target:
         assert found == frozenset(Link(place, place) for place in range(source))
+
+
+@given(st.integers(1, 20), st.integers(1, 20))
+def test_the_diagonal_is_nearest_to_the_middle_of_each_word(source: int, target: int) -> None:
+    for link in diagonal_alignment(source, target):
+        middle = (link.target + 0.5) / target
+        assert link.source / source <= middle <= (link.source + 1) / source
