@@ -8,10 +8,12 @@ import os
 import platform
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, cast
@@ -22,6 +24,8 @@ from postedit.core.output_paths import encode_output, is_stream, link_target, op
 _LARGEST_TEXT: Final = 1 << 26
 """Largest size of a text, JSON or TOML file in bytes; the largest vocabularies have a third of it, and a parsed file
 takes ten times as much memory."""
+
+_ALL: Final = 0o666  # all permissions to read and write, of which the umask takes some
 
 _WRITER: Final = re.compile(r"([0-9]+)-[0-9]+")
 """Part of the name of a temporary file: the id of the process that writes it, and a number, unique in that process."""
@@ -48,17 +52,29 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         target = link_target(path)
         temporary = temporary_path(target)
         try:
-            with temporary.open("wb") as raw:
+            with _created(temporary, target) as raw:
                 # A new file has no permissions to take over, and some file systems do not support setting them.
                 with suppress(OSError):
                     shutil.copymode(target, temporary)
-                with encode_output(cast(BinaryIO, raw), path, mode) as file:
+                with encode_output(raw, path, mode) as file:
                     yield file
                 raw.flush()
                 os.fsync(raw.fileno())
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _created(path: Path, target: Path) -> BinaryIO:
+    """Create a file that nobody may open, not even while it is empty, who may not open the one that it will replace.
+
+    In a folder that others can write too, the name may be theirs by now: a file or link of that name is not opened.
+    """
+    try:
+        permissions = stat.S_IMODE(target.stat().st_mode) & _ALL
+    except OSError:
+        permissions = _ALL
+    return cast(BinaryIO, open(path, "xb", opener=partial(os.open, mode=permissions)))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,25 @@ def test_a_disk_without_permissions_is_written_to(tmp_path: Path, monkeypatch: p
     with atomic_write(tmp_path / "a") as file:
         file.write("new")
     assert (tmp_path / "a").read_text() == "new"
+
+
+def test_a_private_file_is_replaced_by_one_that_was_private_from_the_start(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.chmod(0o600)
+    monkeypatch.setattr(shutil, "copymode", lambda *_: None)  # which only comes after the file is there
+    with atomic_write(old) as file:
+        file.write("new")
+    assert old.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_that_others_put_in_the_way_is_not_followed(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = old.with_name("link")
+    link.symlink_to(old)
+    monkeypatch.setattr("postedit.core.files.temporary_path", lambda path: link)
+    with pytest.raises(OutputError), atomic_write(old.with_name("b")) as file:
+        file.write("new")
+    assert old.read_text() == "old"
 
 
 class TestAtomicWrite:
