@@ -143,6 +143,7 @@ def _glossary(given: Any) -> Glossary | None:
         return None
     glossary = Glossary(entries)
     glossary.check_alike()
+    glossary.check_forms()
     return glossary
 
 

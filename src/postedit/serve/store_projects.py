@@ -164,11 +164,14 @@ class Projects:
             known: tags of the glossaries that may be replaced (see `glossary_tag`); None: any.
 
         Raises:
-            DataError: if a line is not valid in a glossary (the message names it), or too many terms are alike.
+            DataError: if a line is not valid in a glossary (the message names it), too many terms are alike, or one has
+                too many forms.
             StaleGlossaryError: if the tag of the present glossary is not in `known`.
         """
         entries = list(table_entries(Path("glossary.tsv"), text.encode()))
-        Glossary(entries).check_alike()
+        glossary = Glossary(entries)
+        glossary.check_alike()
+        glossary.check_forms()
         with self._db.change(project, who) as change:
             if known is not None and glossary_tag(change.settings()["glossary"]) not in known:
                 raise StaleGlossaryError

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -36,6 +36,9 @@ _TOKEN: Final = re.compile(  # including the voicing marks of Kana
 )
 _MOST_ALIKE: Final = 100
 """Source terms of a glossary from elsewhere that may have the same words, apart from case."""
+
+_MOST_FORMS: Final = 1000
+"""Translations and forms that a term of a glossary from elsewhere may have."""
 
 _WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words do not count as terms
 _FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
@@ -97,12 +100,11 @@ class Glossary:
     """
 
     def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
-        merged: dict[tuple[str, bool], GlossaryEntry] = {}
+        same: dict[tuple[str, bool], list[GlossaryEntry]] = {}
         for entry in entries:
             check_kind("entry", entry, GlossaryEntry, 'a GlossaryEntry, such as GlossaryEntry("house", ("Haus",))')
-            key = entry.source, entry.case_sensitive
-            merged[key] = _merged(merged[key], entry) if key in merged else entry
-        self.entries = tuple(merged.values())
+            same.setdefault((entry.source, entry.case_sensitive), []).append(entry)
+        self.entries = tuple(map(_merged, same.values()))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -145,6 +147,19 @@ class Glossary:
                 f"{_MOST_ALIKE} may: remove some, or make them case-sensitive"
             )
 
+    def check_forms(self) -> None:
+        """Check that each term has few translations and forms: all are looked for in each segment with the term.
+
+        Raises:
+            DataError: if one has more than 1,000; services call this, as such a term takes the time of others.
+        """
+        for entry in self.entries:
+            count = sum(map(len, (entry.targets, entry.forbidden, entry.source_forms, entry.target_forms)))
+            if count > _MOST_FORMS:
+                raise DataError(
+                    f"the term {entry.source!r:.80} has {count:,} translations and forms; give {_MOST_FORMS:,} at most"
+                )
+
     @cached_property
     def _sources(self) -> "_Phrases[GlossaryEntry]":
         return _Phrases(
@@ -175,16 +190,20 @@ def unpacked(entries: bytes) -> Glossary:
     return Glossary(pickle.loads(entries))
 
 
-def _merged(entry: GlossaryEntry, other: GlossaryEntry) -> GlossaryEntry:
-    def both(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(getattr(entry, name) + getattr(other, name)))
+def _merged(entries: Sequence[GlossaryEntry]) -> GlossaryEntry:
+    """Return an entry with the translations and forms of several with the same source term."""
 
+    def all_of(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in entries)))
+
+    if len(entries) == 1:
+        return entries[0]
     return replace(
-        entry,
-        targets=both("targets"),
-        forbidden=both("forbidden"),
-        source_forms=both("source_forms"),
-        target_forms=both("target_forms"),
+        entries[0],
+        targets=all_of("targets"),
+        forbidden=all_of("forbidden"),
+        source_forms=all_of("source_forms"),
+        target_forms=all_of("target_forms"),
     )
 
 

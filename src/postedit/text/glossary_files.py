@@ -147,7 +147,8 @@ def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
         raise DataError(f"{where}: needs a source term, and a target or a forbidden translation")
     if entry.target_forms and not entry.targets:
         raise DataError(f"{where}: has inflected forms of a target that is not given")
-    both = [form for form in (*entry.targets, *entry.target_forms) if form in entry.forbidden]
+    forbidden = set(entry.forbidden)
+    both = [form for form in (*entry.targets, *entry.target_forms) if form in forbidden]
     if both:
         raise DataError(f"{where}: {both[0]!r:.80} is both a translation and forbidden")
     every = (entry.source, *entry.targets, *entry.forbidden, *entry.source_forms, *entry.target_forms)

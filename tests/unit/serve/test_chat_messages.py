@@ -47,6 +47,9 @@ def test_a_glossary_with_many_terms_alike_is_refused() -> None:
     terms = {f"a{' ' * count}b": "c" for count in range(1, 102)}
     with pytest.raises(DataError, match="101 terms that differ only"):
         read_task(json.dumps({"source": "a", "translation": "b", "glossary": terms}))
+    forms = [{"source": "a", "target": f"b{number}"} for number in range(1001)]
+    with pytest.raises(DataError, match="1,001 translations and forms"):
+        read_task(json.dumps({"source": "a", "translation": "b", "glossary": forms}))
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,9 @@ def test_terms_of_the_glossary_are_shown_in_segments(client: TestClient) -> None
     alike = "".join(f"a{' ' * count}b\tc\n" for count in range(1, 102))  # each would be found at each place
     refused = client.put(f"/v1/projects/{one}/glossary", content=alike)
     assert (refused.status_code, "101 terms that differ only" in refused.text) == (422, True)
+    forms = "".join(f"a\tb{number}\n" for number in range(1001))  # each would be looked for in each segment with "a"
+    refused = client.put(f"/v1/projects/{one}/glossary", content=forms)
+    assert (refused.status_code, "1,001 translations and forms" in refused.text) == (422, True)
 
 
 def test_a_glossary_is_replaced_only_as_it_was_read_if_that_is_asked_for(client: TestClient) -> None:

@@ -88,6 +88,21 @@ def test_each_word_is_written_once_however_many_terms_begin_at_it(monkeypatch: p
     assert len(calls) == 200
 
 
+def test_all_entries_of_a_term_are_merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, replace = [], glossary.replace
+    monkeypatch.setattr(glossary, "replace", lambda *given, **values: calls.append(1) or replace(*given, **values))
+    (entry,) = Glossary(GlossaryEntry("a", (f"b{number}",)) for number in range(50)).entries
+    assert entry.targets == tuple(f"b{number}" for number in range(50))
+    assert len(calls) == 1
+
+
+def test_a_term_of_others_may_have_a_thousand_forms() -> None:
+    forms = tuple(f"b{number}" for number in range(400))
+    Glossary([GlossaryEntry("a", forms, target_forms=forms), GlossaryEntry("c", forms)]).check_forms()
+    with pytest.raises(DataError, match="the term 'a' has 1,200 translations and forms; give 1,000 at most"):
+        Glossary([GlossaryEntry("a", forms, forms), GlossaryEntry("a", (), (), source_forms=forms)]).check_forms()
+
+
 def test_few_terms_may_be_alike() -> None:
     words = ["".join(one) for one in itertools.product(*(f"{one}{one.upper()}" for one in "abcdefg"))]
     Glossary(GlossaryEntry(word, ("x",)) for word in words[:100]).check_alike()

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from postedit.core.errors import DataError
+from postedit.text import glossary_files
 from postedit.text.glossary import GlossaryEntry
-from postedit.text.glossary_files import read_entries
+from postedit.text.glossary_files import read_entries, table_entries
 
 TBX2 = """<?xml version="1.0"?>
 <martif type="TBX" xml:lang="en"><text><body>
@@ -139,3 +140,25 @@ def test_only_line_feeds_end_lines_of_a_table(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_bytes("a\tb\x0bc\r\nd\u2028e\tf\n".encode())
     assert [(one.source, one.targets) for one in read_entries(path)] == [("a", ("b\x0bc",)), ("d\u2028e", ("f",))]
+
+
+class CountedText(str):
+    """Text that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedText.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_translations_are_not_compared_with_each_forbidden_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = ("|".join(f"{letter}{number}" for number in range(100)) for letter in "tf")
+    monkeypatch.setattr(
+        glossary_files, "_forms", lambda field: tuple(map(CountedText, field.split("|"))) if field else ()
+    )
+    (entry,) = table_entries(Path("g.tsv"), (HEADER + "a\t" + "\t".join(fields) + "\n").encode())
+    assert (len(entry.targets), len(entry.forbidden)) == (100, 100)
+    assert CountedText.compared < 100
