@@ -117,9 +117,10 @@ def accelerators(text: str) -> list[ProtectedSpan]:
     """Return the marks of accelerators in labels of menus and buttons: "&" (Windows, Qt), "_" (GTK), "~" (LibreOffice).
 
     The key is the letter or digit after the mark. The letter differs between languages, so only the marks are compared.
-    Names such as AT&T and max_size count as well, which does no harm, because outputs keep them too.
+    "&" between capitals ("Q&A") is no mark, because translators write it out, and no "_" on both sides of a phrase is.
+    Single ones in names such as non_empty count as well, which does no harm, because outputs keep them too.
     """
-    marks = _ACCELERATOR.finditer(text)
+    marks = (match for match in _ACCELERATOR.finditer(text) if match["emphasis"] is None)
     return [ProtectedSpan("markup", *mark.span(), f"accelerator {mark.group()}") for mark in marks]
 
 
@@ -297,7 +298,10 @@ def _ascii(digits: str) -> str:
 _ANYWHERE: Final = ("number", "unit")  # kinds of spans that are found even inside words
 _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,4})")
 # Two marks stand for the character itself, and "&" with a name and a semicolon is an entity.
-_ACCELERATOR: Final = re.compile(r"(?<!&)&(?!\w{1,31};)(?=[^\W_])|(?<!_)_(?=[^\W\d_])|(?<!~)~(?=[^\W\d_])")
+_ACCELERATOR: Final = re.compile(
+    r"(?P<emphasis>(?<!_)_(?=[^\s_])[^_\n]*(?<=[^\s_])_(?!_))"
+    r"|(?<!&)(?!(?<=[A-Z])&[A-Z])&(?!\w{1,31};)(?=[^\W_])|(?<!_)_(?=[^\W\d_])|(?<!~)~(?=[^\W\d_])"
+)
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»،؛؟۔।॥，；：！？。"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size
 _NEAR: Final = re.compile(r"\s?[^\W\d_]{0,4}\s?")

@@ -88,7 +88,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
             # Only one digit: %50 is a percentage in Turkish. "50 %" is one in any language, not "1 %" in "%1 %2".
             rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
-            rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\$?\\[nrt]",  # $\n in NSIS
+            rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])",
+            r"(?:(?<!\d)(?<!\d\s)\$)?\\[nrt]",  # $\n in NSIS, but not the currency of "5 $"
             rf"(?<![{_WORD}$])\$\(\^?[A-Za-z_][{_NAME}.:-]{{0,100}}\)",
             rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
             r"[{<]%|(?<!\d)(?<!\d\s)%[}>]",

@@ -217,6 +217,9 @@ def test_no_copy_of_a_span_appears_or_vanishes_within_other_text(mt: str, output
         ("E_xit", "B_eenden", "Beenden", False),
         ("~File", "~Datei", "Akte", False),
         ("~File", "~Datei", "~Akte", True),
+        ("Campus Q&A", "Campus-Q&A", "Fragen und Antworten zum Campus", True),
+        ("See the _User Guide_ guide", "指南_用户指南", "_用户指南_指南", True),
+        ("E_xit", "B_eenden", "B_een_den", False),
     ],
 )
 def test_no_accelerator_is_lost_or_doubled(src: str, mt: str, output: str, kept: bool) -> None:

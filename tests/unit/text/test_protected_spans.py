@@ -110,6 +110,8 @@ def test_numbers(text: str, numbers: list[str]) -> None:
             "%#@files@ in %1$#@folders@, $t(common.ok) $t()",
             ["%#@files@", "%1$#@folders@", "$t(common.ok)", "$t"],
         ),
+        ("placeholder", r"5$\n 100 $\nx $\n", [r"\n", r"\n", r"$\n"]),
+        ("unit", r"5$\n 100 $\nx $\n", ["$", "$"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
         ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
@@ -308,6 +310,8 @@ def test_an_output_is_never_further_from_the_source_than_mt(src: str, mt: str, o
         ("_Datei Save _As __init__", [0, 12]),
         ("~Datei E~xit ~/a ~5 ~~b", [0, 8]),
         ("Save && exit, A & B, &amp; &#38; & 5_000 a_", []),
+        ("Q&A R&D AT&T PDF&s Save &As", [16, 24]),
+        ("_filme und bilder_ a_b_c _过去_的_文件_夹 _a\nb_c", [36, 40]),
     ],
 )
 def test_marks_of_accelerators(text: str, places: list[int]) -> None:
