@@ -135,7 +135,7 @@ class _TextsBefore:
         seen: Counter[str] = Counter()
         with open_file(path) as stream:
             for unit in format_of(path).units(stream, path):
-                mt = "" if unit.target is None else unit.target.text
+                mt = unit.target.text if unit.target is not None and unit.mt else ""
                 yield _key(unit.id), seen[unit.id], _key(unit.source.text), _key(mt)
                 seen[unit.id] += 1
 

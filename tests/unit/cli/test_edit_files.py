@@ -527,6 +527,15 @@ def test_a_model_for_simplified_chinese_refuses_traditional(run: Any, tmp_path: 
     assert "is from en-US to zh-TW, and the model from en to zh; name another model" in message
 
 
+def test_a_copy_of_the_source_before_post_editing_is_the_mt_of_no_triplet(run: Any, tmp_path: Path) -> None:
+    before = write(tmp_path / "before.xlf", unit(1, "a", "a", ' state="new"'), unit(2, "b", "b"))
+    after = write(tmp_path / "after.xlf", unit(1, "a", "A"), unit(2, "b", "B"))
+    out = tmp_path / "train"
+    result = run("data", "extract", after, "--before", before, "--out", out)
+    assert "1 unit left out: no target before" in result.stdout
+    assert out.with_suffix(".mt").read_text() == "b\n"
+
+
 def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> None:
     before = write(tmp_path / "before.xlf", *UNITS, unit(5, "e", "weg"), unit(6, "f", "alt"), unit(8, "b", "roh"))
     after = write(
