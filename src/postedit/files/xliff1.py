@@ -226,15 +226,15 @@ def _limits(element: Element) -> Iterator[Limit]:
     be UTF-8. Widths have a unit ("size-unit"), which is pixels by default; those on a screen cannot be measured here.
     """
     values, metadata = element.attributes, element.first("iws:segment-metadata")
-    measure = _MEASURES.get(values.get("size-unit", ""))
-    if measure is not None:
-        yield Limit(measure, _number(values.get("minwidth")), _number(values.get("maxwidth")))
-    yield Limit(_BYTES, _number(values.get("minbytes")), _number(values.get("maxbytes")))
-    for value in (
-        values.get("mq:maxlengthchars"),
-        None if metadata is None else metadata.attributes.get("max_segment_length"),
+    longest = None if metadata is None else metadata.attributes.get("max_segment_length")
+    for measure, least, most in (
+        (_MEASURES.get(values.get("size-unit", "")), _number(values.get("minwidth")), _number(values.get("maxwidth"))),
+        (_BYTES, _number(values.get("minbytes")), _number(values.get("maxbytes"))),
+        (CHARACTERS, None, _number(values.get("mq:maxlengthchars")) or None),
+        (CHARACTERS, None, _number(longest) or None),
     ):
-        yield Limit(CHARACTERS, most=_number(value) or None)
+        if measure is not None and (least is not None or most is not None):  # each limit costs a pass over the target
+            yield Limit(measure, least, most)
 
 
 def _number(text: str | None) -> int | None:

@@ -710,6 +710,12 @@ def test_what_a_target_has_takes_room(target: str, left: int) -> None:
     assert room == Room(left)
 
 
+def test_a_target_without_limits_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.files.xliff1.xml_text", lambda content: pytest.fail(content))
+    for attributes in ("", ' maxwidth="9"', ' maxwidth="-1" size-unit="char"', ' mq:maxlengthchars="0"'):
+        assert one("<source>a</source><target>b</target>", attributes).rooms == ()
+
+
 def test_what_is_refused_takes_no_room() -> None:
     unit = one("<source>a</source><target>a</target>", ' maxwidth="3" size-unit="char"')
     assert [has_room(unit, "a" * length) for length in (4, 3, 2, 1, 2, 1)] == [False, True, False, True, False, True]
