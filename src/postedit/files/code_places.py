@@ -121,6 +121,8 @@ class _CodeCosts:
         self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
         self._weight = self._sums([word.weight for word in words])
         self._sides = np.array([_sides(aligned.output, position) for position in self._positions])
+        ends_line = [aligned.output[place : place + 1].isspace() for place in self._positions]
+        self._line_costs: Costs = np.where(ends_line, 0.0, _LINE)
         self._inner, self._new_inner = _stripped_span(marked.text), _stripped_span(aligned.output)
         self._members: dict[int, Costs] = {}
         for opened, closed in pairs.items():
@@ -169,8 +171,7 @@ class _CodeCosts:
         position, code = self._marked.codes[index]
         if self._marked.raw.get(position) != "" or (code.kind != "alone" and not code.ends_words):
             return np.zeros(len(self._positions))
-        output = self._aligned.output
-        return np.array([0.0 if output[place : place + 1].isspace() else _LINE for place in self._positions])
+        return self._line_costs
 
     def _costs_of_ends(self, position: int) -> Costs:
         """Return the costs of places that have less white space before, or behind, than a code has at that end.
