@@ -135,12 +135,13 @@ class Rules:
     def _too_far(self, tokens: Tensor, written: Tensor | int) -> Tensor:
         """Return Bool[N,C], True for the `tokens` Long[N,C] after which a row cannot end within its limit.
 
-        A token can move the end further away by lengthening a word: "boot" after "Haus", if "Haus" is required.
+        A token can move the end further away by lengthening a word: "boot" after "Haus", if "Haus" is required. EOS
+        is True only where it is not allowed, or at the limit, where all tokens are.
         """
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(tokens.size(1))
         to_end = self.select(rows).advance(tokens.reshape(-1)).to_end().view_as(tokens)
         room = (self.limits - written - 1).unsqueeze(1)
-        return (to_end > room) & (tokens != EOS)
+        return to_end > room
 
     def _ranked(self, log_probs: Tensor) -> Tensor:
         """Return `log_probs` Float[N,V] plus biases, with -inf for forbidden tokens; the same tensor without rules."""

@@ -1,0 +1,77 @@
+"""How grammar, guidance and limits go together, with constraints that are written down."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import pytest
+import torch
+from torch import Tensor
+from written import SIZE, A, B, limits
+
+from postedit.core.special_tokens import EOS, STEP
+from postedit.search import Guidance
+from postedit.search.guidance import NO_GUIDANCE
+from postedit.search.rules import Rules
+
+
+@dataclass(frozen=True)
+class Needs:
+    """A constraint of one row that allows everything, and needs so many tokens before the end."""
+
+    tokens: int
+    closes: tuple[int, ...] = (EOS,)  # tokens that lead to the end
+    far: tuple[int, ...] = ()  # tokens after which the end is nine tokens away
+
+    def allowed(self) -> Tensor:
+        return torch.ones(1, SIZE, dtype=torch.bool)
+
+    def to_end(self) -> Tensor:
+        return torch.tensor([self.tokens])
+
+    def closing(self) -> Tensor:
+        return torch.tensor([self.closes])
+
+    def advance(self, tokens: Tensor) -> "Needs":
+        return replace(self, tokens=9) if int(tokens) in self.far else self
+
+    def select(self, rows: Tensor) -> "Needs | Several":
+        return self if len(rows) == 1 else Several((self,) * len(rows))
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several rows of `Needs`."""
+
+    rows: tuple[Needs, ...]
+
+    def advance(self, tokens: Tensor) -> Self:
+        return type(self)(tuple(row.advance(token) for row, token in zip(self.rows, tokens, strict=True)))
+
+    def to_end(self) -> Tensor:
+        return torch.cat([row.to_end() for row in self.rows])
+
+
+def scores(**of: float) -> Tensor:
+    found = torch.full((1, SIZE), -9.0)
+    for name, score in of.items():
+        found[0, {"a": A, "b": B, "end": EOS, "step": STEP}[name]] = score
+    return found
+
+
+def test_grammars_need_the_same_tokens_and_guards_different_ones() -> None:
+    rules = Rules(limits(20), (Needs(2), Needs(3)), Guidance(guards=(Needs(1), Needs(4))))
+    assert rules.to_end().tolist() == [3 + 5]
+
+
+def test_a_row_ends_if_its_best_tokens_lead_too_far_away() -> None:
+    rules = Rules(limits(5), (), Guidance(guards=(Needs(0, far=(A, B)),)))
+    found = rules.best_one(scores(a=-0.5, b=-1.0, end=-3.0), 0)
+    assert (found.tokens.tolist(), found.ranked.tolist(), found.ending.tolist()) == ([[EOS]], [[-3.0]], [True])
+
+
+@pytest.mark.parametrize(
+    ("guidance", "expected"), [(NO_GUIDANCE, B), (Guidance(guards=(Needs(0, far=(B,)),)), STEP)], ids=["free", "guided"]
+)
+def test_at_the_limit_a_token_that_leads_too_far_is_left_out(guidance: Guidance, expected: int) -> None:
+    rules = Rules(limits(5), (Needs(5, closes=(STEP, B)),), guidance)
+    assert rules.best_one(scores(b=-0.5, step=-1.0), 0).tokens.tolist() == [[expected]]
