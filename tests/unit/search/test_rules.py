@@ -1,5 +1,6 @@
 """How grammar, guidance and limits go together, with constraints that are written down."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 from written import SIZE, A, B, limits
 
-from postedit.core.special_tokens import EOS, STEP
+from postedit.core.special_tokens import BOS, EOS, PAD, STEP
 from postedit.search import Guidance
 from postedit.search.guidance import NO_GUIDANCE
 from postedit.search.rules import Rules
@@ -54,7 +55,7 @@ class Several:
 def scores(**of: float) -> Tensor:
     found = torch.full((1, SIZE), -9.0)
     for name, score in of.items():
-        found[0, {"a": A, "b": B, "end": EOS, "step": STEP}[name]] = score
+        found[0, {"pad": PAD, "start": BOS, "a": A, "b": B, "end": EOS, "step": STEP}[name]] = score
     return found
 
 
@@ -75,3 +76,12 @@ def test_a_row_ends_if_its_best_tokens_lead_too_far_away() -> None:
 def test_at_the_limit_a_token_that_leads_too_far_is_left_out(guidance: Guidance, expected: int) -> None:
     rules = Rules(limits(5), (Needs(5, closes=(STEP, B)),), guidance)
     assert rules.best_one(scores(b=-0.5, step=-1.0), 0).tokens.tolist() == [[expected]]
+
+
+def test_tokens_that_are_never_written_take_no_place_of_others() -> None:
+    rules = Rules(limits(5), (), NO_GUIDANCE)
+    probable = scores(pad=-0.1, start=-0.2, a=-800.0, b=-801.0)
+    probable[probable == -9.0] = -math.inf
+    assert rules.best(probable, 0, 2).tokens.tolist() == [[A, B]]
+    drawn = [rules.draw(probable, 0, temperature=0.01, top_k=0).tokens.item() for _ in range(9)]
+    assert drawn == [A] * 9
