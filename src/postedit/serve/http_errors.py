@@ -16,6 +16,7 @@ from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
 from postedit.serve.backlog import EndpointRefusesError, EndpointUnavailableError, OverloadedError, TooLargeError
 from postedit.serve.engine import ExpiredError, UnknownNameError
+from postedit.serve.service_logs import FIELDS, trace_of
 from postedit.serve.store_base import NotFoundError
 
 _log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ FULL: Final = (
     "when the administrator has made room"
 )
 GONE: Final = "the client has gone"
+FAILED: Final = "the service failed; its log says where"
 AWAY: Final = "the database cannot be used now; the log of the service says why; try again later"
 
 
@@ -203,13 +205,13 @@ async def _client_gone(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:
-    """Return the response if there is no room for temporary files; raise other system errors again.
+    """Return the response if there is no room for temporary files, or these fail for another reason.
 
-    The log gets their reason, such as a missing folder, which the places in the code do not show.
+    The log gets the reason, such as a missing folder, which the place in the code does not show.
     """
     assert isinstance(error, OSError)
     if error.errno not in _NO_ROOM:
-        _log.error("request failed: %s", error)
-        raise error
+        _log.error("request failed: %s", error, extra={FIELDS: {"trace": trace_of(error)}})
+        return error_response(500, FAILED, request_id_of(request))
     _log.error("request failed: there is no room for temporary files: %s", error.strerror)
     return error_response(507, FULL, request_id_of(request))

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postedit.core.errors import PosteditError
 from postedit.serve.accounts import COOKIE, LOCAL, Caller, caller_known
 from postedit.serve.engine import TOO_BUSY
-from postedit.serve.http_errors import HttpError, error_response, response_to
+from postedit.serve.http_errors import FAILED, HttpError, error_response, response_to
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import LOOPBACK, LimitsConfig, ServeConfig
@@ -118,7 +118,7 @@ class RequestLog:
                 _log.error("an answer was cut short: %s", cause or trace_of(error))
                 return None
             _log.error("a request failed", extra={FIELDS: {"trace": trace_of(error)}})
-            await error_response(500, "the service failed; its log says where", identity)(scope, receive, sending)
+            await error_response(500, FAILED, identity)(scope, receive, sending)
         finally:
             request_id.reset(token)
 
