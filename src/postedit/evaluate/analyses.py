@@ -25,7 +25,7 @@ from postedit.evaluate.significance import (
     what_is_drawn,
 )
 from postedit.evaluate.summarisation import ORDERS, ROUGE, lead, rouge_signature, sentences, summary_scores
-from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
+from postedit.evaluate.table import Column, Table, TableRow, columns, p_values, percentage
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.evaluate.word_edits import OPERATIONS, WordEdits
@@ -339,7 +339,7 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
         )
         for one in found.comparisons
     ]
-    measures = columns(["difference", "from", "to"], 2) + columns(["p, bootstrap", "p, randomisation"], 4)
+    measures = columns(["difference", "from", "to"], 2) + p_values("p, bootstrap", "p, randomisation")
     of = f" of {what_is_drawn(drawn)}" if drawn > RESAMPLED else ""
     note = (
         f"{metric} of system less {metric} of other, with its {CONFIDENCE:.0%} interval; p-values are two-sided, of "

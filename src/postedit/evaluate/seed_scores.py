@@ -25,7 +25,7 @@ from postedit.evaluate.gain import student_quantile, student_tails
 from postedit.evaluate.metrics import Floats
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import CONFIDENCE
-from postedit.evaluate.table import Table, TableRow, columns
+from postedit.evaluate.table import Table, TableRow, columns, p_values
 
 _SEED: Final = re.compile(r"seed-\d+")
 
@@ -118,7 +118,7 @@ def differences(
         "sentences and other seeds (Student's t; not corrected for the number of comparisons). Systems that were "
         "trained once are left out."
     )
-    measures = (*columns(["difference", "from", "to"], 2), *columns(["p"], 4))
+    measures = (*columns(["difference", "from", "to"], 2), *p_values("p"))
     return Table("significance over seeds", ("system", "other", "metric"), measures, tuple(rows), note)
 
 

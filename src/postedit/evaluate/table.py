@@ -30,10 +30,16 @@ class Column:
 
     name: str
     decimals: int = 0
+    are_p_values: bool = False  # which are never shown as 0: no p-value is
 
     def text(self, value: float | None) -> str:
         """Return `value` as text; a dash if it is None."""
-        return "–" if value is None else f"{value:z.{self.decimals}f}"
+        if value is None:
+            return "–"
+        least = 10.0**-self.decimals
+        if self.are_p_values and value < least / 2:
+            return f"<{least:.{self.decimals}f}"
+        return f"{value:z.{self.decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,11 @@ def percentage(part: float, whole: float) -> float | None:
 def columns(names: Sequence[str], decimals: int = 0) -> tuple[Column, ...]:
     """Return columns with these names and `decimals` decimals each."""
     return tuple(Column(name, decimals) for name in names)
+
+
+def p_values(*names: str) -> tuple[Column, ...]:
+    """Return columns of p-values with these names."""
+    return tuple(Column(name, 4, are_p_values=True) for name in names)
 
 
 def to_csv(tables: Sequence[Table]) -> str:

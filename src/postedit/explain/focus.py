@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from postedit.core.evidence import GENERATED, Evidence
 from postedit.evaluate.significance import MIN_SENTENCES, compare
-from postedit.evaluate.table import Column, Table, TableRow, percentage
+from postedit.evaluate.table import Column, Table, TableRow, p_values, percentage
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
@@ -190,7 +190,7 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
         f"(bootstrap over sentences), {resamples:,} resamples. Without them if fewer than {MIN_SENTENCES} sentences "
         "have steps of either kind."
     )
-    columns = (Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4))
+    columns = (Column("difference", 1), Column("low", 1), Column("high", 1), *p_values("p"))
     return Table("where src leads", ("steps",), columns, tuple(rows), note) if rows else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from postedit.core.editor import Editor, PostEdit
 from postedit.evaluate.significance import MIN_SENTENCES, compare
-from postedit.evaluate.table import Column, Table, TableRow, percentage
+from postedit.evaluate.table import Column, Table, TableRow, columns, p_values, percentage
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.reasons import Reason
 
@@ -77,9 +77,9 @@ def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int
         f"{seed}. Cited by {cite}: the shortest span of words with half of the weight. An edit is gone unless the same "
         "text takes the place of the same characters of mt; edits that cite nothing, or too much, are not tested."
     )
-    decimals = {"gone without cited %": 1, "without random %": 1, "difference": 1, "low": 1, "high": 1, "p": 4}
-    columns = (Column("edits"), *(Column(name, places) for name, places in decimals.items()))
-    return Table("edits that go with their evidence", ("kind",), columns, tuple(rows), note)
+    rates = ["gone without cited %", "without random %", "difference", "low", "high"]
+    measures = (Column("edits"), *columns(rates, 1), *p_values("p"))
+    return Table("edits that go with their evidence", ("kind",), measures, tuple(rows), note)
 
 
 def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float | None, ...]:

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from postedit.evaluate.table import Column, Table, TableRow, to_csv, to_latex, to_markdown
+from postedit.evaluate.table import Column, Table, TableRow, p_values, to_csv, to_latex, to_markdown
 
 TABLE = Table(
     "shares, %",
@@ -47,6 +47,13 @@ def test_latex_rows_do_not_continue_the_line_break_before(name: str) -> None:
     rows = (TableRow(("a",), ()), TableRow((name,), ()))
     text = to_latex([Table("names", ("system",), (), rows)])
     assert not any(line.startswith(("[", "*")) for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.5, "0.5000"), (0.00006, "0.0001"), (1e-12, "<0.0001"), (None, "–")])
+def test_no_p_value_is_shown_as_zero(value: float | None, text: str) -> None:
+    table = Table("significance", ("system",), p_values("p"), (TableRow(("a",), (value,)),))
+    assert table.cells(table.rows[0]) == ["a", text]
+    assert table.to_dict()["rows"] == [{"system": "a", "p": value}]
 
 
 def test_values_of_json_are_not_rounded() -> None:
