@@ -21,7 +21,7 @@ _LATEX: Final = str.maketrans(
         ">": r"\textgreater{}",
     }
 )
-_MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>|#"} | {"\n": " "})
+_MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>|#~$"} | {"\n": " "})
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,11 @@ def test_markdown_keeps_the_columns() -> None:
     assert lines[5] == r"| x,\\y |  | – | 0 |"
 
 
+def test_markdown_has_no_formulas_and_nothing_crossed_out() -> None:
+    table = Table("names", ("system",), (), (TableRow(("runs/$x$/~a~",), ()),))
+    assert r"| runs/\$x\$/\~a\~ |" in to_markdown([table])
+
+
 def test_latex_is_escaped() -> None:
     text = to_latex([TABLE])
     assert r"a\_b \& c\textbar{}d & 1--10 & 0.33 & 4 \\" in text
