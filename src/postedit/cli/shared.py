@@ -38,10 +38,10 @@ def _checked_languages(given: str) -> str:
 
 
 MODELS_HELP: Final = (
-    "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as en-de, "
-    "names postedit's model for it (`postedit models list`). python:MODULE:NAME is an editor of your own. Without "
-    "MODEL, the one that comes with postedit is used."
+    "A model folder, hub id, file of weights (RUN/best/step-*.safetensors), or a combination from `postedit tune`; "
+    "several models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as "
+    "en-de, names postedit's model for it (`postedit models list`). python:MODULE:NAME is an editor of your own. "
+    "Without MODEL, the one that comes with postedit is used."
 )
 ModelsArgument = Annotated[
     list[str] | None,
@@ -51,7 +51,8 @@ ModelsArgument = Annotated[
     ),
 ]
 WeightsArgument = Annotated[
-    list[Path], typer.Argument(metavar="MODEL", help="Model folders, or files of weights (RUN/best/*.safetensors).")
+    list[Path],
+    typer.Argument(metavar="MODEL", help="Model folders, or files of weights (RUN/best/step-*.safetensors)."),
 ]
 DevMtOption = Annotated[Path, typer.Option("--mt", help="Its machine translations.")]
 DevPeOption = Annotated[Path, typer.Option("--pe", help="Human post-edits of these translations.")]

@@ -42,7 +42,7 @@ def tune(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Model folders, language pairs, or files of weights (RUN/best/*.safetensors); one may be "
+            help="Model folders, language pairs, or files of weights (RUN/best/step-*.safetensors); one may be "
             "openai:MODEL, behind an endpoint.",
         ),
     ],
