@@ -69,9 +69,7 @@ def test_a_disk_without_permissions_is_written_to(tmp_path: Path, monkeypatch: p
     assert (tmp_path / "a").read_text() == "new"
 
 
-def test_a_private_file_is_replaced_by_one_that_was_private_from_the_start(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_private_file_is_never_open_to_others(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old.chmod(0o600)
     monkeypatch.setattr(shutil, "copymode", lambda *_: None)  # which only comes after the file is there
     with atomic_write(old) as file:
