@@ -13,6 +13,7 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.resumable_outputs import ResumableOutputs
+from postedit.jobs import extraction
 from postedit.jobs.extraction import extract, files_among
 from postedit.jobs.unit_lines import BeforeAndAfter
 
@@ -184,3 +185,15 @@ def test_texts_before_may_be_any_and_repeated(tmp_path: Path) -> None:
         (tmp_path / name / "a.po").write_text(HEADS[".po"][0] + units_of, encoding="utf-8")
     found = pairs_of(tmp_path, files_among([tmp_path / "after"]), "out")
     assert found[".mt"].decode() == "".join(f"{text}x\n" for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a \t b\n", "a b"),
+        ("a  \n \u2028  b  c", "a b  c"),
+        (f"a{' ' * 1_000_000}b", f"a{' ' * 1_000_000}b"),  # quadratic time would take hours
+    ],
+)
+def test_texts_are_put_on_one_line(text: str, line: str) -> None:
+    assert extraction._on_one_line(text) == line
