@@ -229,6 +229,6 @@ def _added(unit: Unit, new: NewTarget) -> list[str]:
     added = []
     if new.note:
         added.append(f"<note>postedit: {html_escape(new.note, quote=False)}</note>")
-    if new.keep_former and unit.target is not None and unit.target.text.strip():
+    if new.keep_former and unit.target is not None and unit.mt:
         added.append(f'<prop type="{_FORMER}">{"".join(map(escape, unit.target.text))}</prop>')
     return added

@@ -261,3 +261,10 @@ def test_the_state_is_that_of_trados(level: str, state: UnitState | None, after:
         found = written(FORMAT, data, [(unit, NewTarget("c", author=author))]).decode()
         assert f'<prop type="x-ConfirmationLevel">{expected}</prop>' in found
         assert "<seg>c</seg></tuv></tu>" in found
+
+
+@pytest.mark.parametrize(("former", "kept"), [("a", 0), ("b", 1)])
+def test_a_copy_of_the_source_is_no_former_target(former: str, kept: int) -> None:
+    body = f'<tu><prop type="x-ConfirmationLevel">Draft</prop>{variant("en", "a")}{variant("de", former)}</tu>'
+    found = written(FORMAT, (HEAD + body + TAIL).encode(), [(one, NewTarget("c")) for one in units(body)])
+    assert found.count(b"x-postedit-former") == kept
