@@ -30,6 +30,9 @@ _MOST_GLUED: Final = 1000
 _ELIDED: Final = re.compile(r"\w['’](?=\w)")
 """The end of an elided word, such as "l'" in "l'écran"."""
 
+_LABEL: Final = re.compile("[A-Za-z]*_[A-Za-z]+")
+"""A name with a single underscore, or a word with an accelerator."""
+
 
 class SpanRule:
     """Compares the outputs for a segment with its source and mt.
@@ -76,7 +79,16 @@ class SpanRule:
         spans = find_spans(text, self._kinds)
         terms = self._terms.broken(text, spans) if self._terms else []
         counts = count_values(self._with_faults(text, spans))
-        return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
+        broken = broken_values(self._src_counts, self._mt_counts, counts)
+        if self._has_label:
+            broken = [one for one in broken if self._src_counts[one] or not _is_label(one)]
+        return [*broken, *terms]
+
+    @cached_property
+    def _has_label(self) -> bool:
+        """Whether mt translates a word with an accelerator of GTK, such as "E_xit", which looks like a name in code."""
+        src, mt = ({one for one in counts if _is_label(one)} for counts in (self._src_counts, self._mt_counts))
+        return bool(src - mt and mt - src)
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
         """Return the spans of a text, unpaired tags and linked spans once more, glued copies, and accelerators."""
@@ -185,6 +197,10 @@ class SpanRule:
         if self._mt is None:
             return self._src_counts
         return count_values(self._with_faults(self._mt, self._found[self._mt]))
+
+
+def _is_label(value: Value) -> bool:
+    return value.kind == "code" and _LABEL.fullmatch(value.value) is not None
 
 
 def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[str]:
