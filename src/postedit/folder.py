@@ -48,6 +48,7 @@ from postedit.text.processor import TextProcessor
 _FORMAT: Final = 1
 _MOST_READS: Final = 5  # attempts to read a folder that is replaced while it is read
 _LARGEST: Final = 10**9  # of a size in config.json, at most
+_MOST_LAYERS: Final = 1000  # more only if there are as many tensors; layers may share theirs
 _BETWEEN_READS: Final = 0.01  # seconds between attempts
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _NOTICE: Final = "NOTICE"
@@ -254,12 +255,12 @@ def _check_sizes(path: Path, config: Config, tensors: int) -> None:
     """Check that a model of the sizes in its configuration, at `path`, can be made, even without memory for its values.
 
     Raises:
-        ModelFolderError: if a size is that of no model, or there are more layers than tensors.
+        ModelFolderError: if a size is that of no model.
     """
     for name, value in config:
-        most = tensors if name.startswith("layers") else _LARGEST
+        most = max(tensors, _MOST_LAYERS) if name.startswith("layers") else _LARGEST
         if isinstance(value, int) and value > most:
-            raise ModelFolderError(f"{path}: model.{name}: must be at most {most:,}, by the weights beside it")
+            raise ModelFolderError(f"{path}: model.{name}: must be at most {most:,}")
 
 
 def card_scores(provenance: Mapping[str, Any]) -> str:

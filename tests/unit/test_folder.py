@@ -227,11 +227,11 @@ def test_the_weights_of_a_folder_have_its_dev_scores_by_any_path(
         assert ModelFolder.load(Path(weights)).provenance == scored.provenance
 
 
-@pytest.mark.parametrize(("name", "most"), [("layers_src", "[0-9]+"), ("dim", "1,000,000,000")])
+@pytest.mark.parametrize(("name", "most"), [("layers_src", "1,000"), ("dim", "1,000,000,000")])
 @pytest.mark.parametrize("size", [2 * 10**9, 10**400])
 def test_sizes_that_no_model_has_are_refused_before_it_is_made(copy: Path, name: str, most: str, size: int) -> None:
     change_config(copy, lambda values: values["model"].update({name: size}))
-    assert re.search(rf"config.json: model.{name}: must be at most {most}, by the weights beside it", problem(copy))
+    assert re.search(rf"config.json: model.{name}: must be at most {most}$", problem(copy))
 
 
 def test_sizes_whose_product_is_no_number_of_bytes_are_refused(tmp_path: Path) -> None:

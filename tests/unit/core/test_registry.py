@@ -61,12 +61,21 @@ def install(path: Path, package: str, *declared: str, code: str = "") -> None:
 
 
 OWN = """
+from pydantic import Field
 from postedit.models.conditional_gru import MCGRU
 from postedit.core.model import Seq2Seq
 
 
 class Mine(MCGRU):
     "My M-CGRU."
+
+
+class DeepConfig(MCGRU.config_class):
+    layers: int = Field(1, description="the same layer over and over")
+
+
+class Deep(MCGRU):
+    config_class = DeepConfig
 
 
 class Bare(Seq2Seq):
@@ -111,6 +120,17 @@ def test_a_model_of_another_package_is_saved_and_loaded(tmp_path: Path, monkeypa
         ModelFolder.load(tmp_path / "model")
     monkeypatch.setattr("postedit.folder.ARCHITECTURES", registry)
     assert type(ModelFolder.load(tmp_path / "model").model).__module__ == "lab_models"
+
+
+def test_layers_of_a_model_may_share_their_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "deep_models", "deep = deep_models:Deep", code=OWN)
+    registry, made = Registry([ONE]), tiny_models.folder("m-cgru")
+    config = registry["deep"].config_class(**made.config.model_dump(), layers=100)
+    assert len(made.model.state_dict()) < 100
+    replace(made, architecture=registry["deep"], config=config).save(tmp_path / "model")
+    monkeypatch.setattr("postedit.folder.ARCHITECTURES", registry)
+    assert ModelFolder.load(tmp_path / "model").config == config
 
 
 @pytest.mark.parametrize(
