@@ -102,7 +102,8 @@ class EditsLeft:
 
     def count(self, correction: Correction, output: str) -> int:
         """Return the edit distance between an output for the segment of a correction and its post-edit."""
-        return Levenshtein.distance(*self._editor.processor.encode_batch("pe", [output, correction.pe]))
+        beside = [correction.mt, correction.mt]
+        return Levenshtein.distance(*self._editor.processor.encode_batch("pe", [output, correction.pe], beside))
 
 
 class NeuralLearner(JudgedLearner):

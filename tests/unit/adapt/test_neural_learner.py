@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import tiny_models
 import torch
 from _pytest.mark import ParameterSet
 from torch import Tensor
@@ -26,6 +27,7 @@ from postedit.adapt.remembering import Remembering
 from postedit.core.editor import PostEdit
 from postedit.core.errors import ModelFolderError
 from postedit.editing.post_editor import PostEditor
+from postedit.text.config import VocabularyConfig
 
 KINDS: tuple[AdapterKind, ...] = ("vectors", "low-rank", "all")
 CORRECTIONS = [
@@ -38,6 +40,7 @@ CORRECTIONS = [
 
 
 MODELS = ("transference", "m-cgru-hard", "edit-operations")
+COPYING = {"layers_mt": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 8}
 
 
 @pytest.fixture(params=MODELS)
@@ -336,3 +339,11 @@ def test_near_triplets_are_left_alone_where_they_do_not_help(
 def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError):
         load_to_adapt(tmp_path / "none")
+
+
+def test_unknown_words_that_are_copied_are_counted_as_the_words_that_they_are() -> None:
+    vocabulary = VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=9)
+    folder = tiny_models.folder("copy-transformer", tiny_models.processor(vocabulary=vocabulary), **COPYING)
+    counter = EditsLeft(PostEditor(folder.model, folder.processor, folder.search))
+    correction = Correction("it goes", "w z geht", "w z geht")
+    assert [counter.count(correction, output) for output in ("w z geht", "z w geht")] == [0, 2]
