@@ -12,7 +12,7 @@ from written import SIZE, A, B, limits
 from postedit.core.special_tokens import BOS, EOS, PAD, STEP
 from postedit.search import Guidance
 from postedit.search.guidance import NO_GUIDANCE
-from postedit.search.rules import Rules
+from postedit.search.rules import Rules, _drawn
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,9 @@ def test_tokens_that_are_never_written_take_no_place_of_others() -> None:
     assert rules.best(probable, 0, 2).tokens.tolist() == [[A, B]]
     drawn = [rules.draw(probable, 0, temperature=0.01, top_k=0).tokens.item() for _ in range(9)]
     assert drawn == [A] * 9
+
+
+@pytest.mark.parametrize(("share", "column"), [(0.0, 2), (0.49, 2), (0.51, 4), (1.0, 4)])
+def test_a_token_without_weight_is_never_drawn(monkeypatch: pytest.MonkeyPatch, share: float, column: int) -> None:
+    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, share))
+    assert _drawn(torch.tensor([[0.0, 0.0, 0.5, 0.0, 0.5, 0.0]])).tolist() == [[column]]

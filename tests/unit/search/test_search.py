@@ -211,8 +211,11 @@ def test_patience_lets_a_beam_go_on(patience: float, expected: tuple[int, ...]) 
     goes_on = {(B,) * length: {B: 1.0} for length in range(2, 6)}
     goes_on |= {(A, *(C,) * length): {C: 1.0} for length in range(1, 9)}
     table = Table({**begins, **goes_on}, {EOS: 1.0})
-    ((best,),) = beam_search(table, batch(), limits(9), SearchConfig(beam=2, patience=patience))
+    asked = SearchConfig(beam=2, patience=patience)
+    ((best,),) = beam_search(table, batch(), limits(9), asked)
     assert best.tokens == expected
+    _, (beside,) = beam_search(table, batch(2), limits(1, 9), asked)
+    assert beside == best, "each sentence has its own limit"
 
 
 def test_no_input_gives_no_output() -> None:
