@@ -1,6 +1,7 @@
 """Candidate edits by a slow and plain implementation, which scans all triplets."""
 
 import math
+import random
 from collections import defaultdict
 
 import numpy as np
@@ -9,7 +10,8 @@ from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.edit_candidates import LONGEST_TARGET
 from postedit.phrase.pair_table import lookup, pair
-from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
+from postedit.phrase.phrase_options import PhraseConfig
 from postedit.phrase.source_alignment import NO_WORD, NOT_JOINED
 from postedit.phrase.triplet_index import LONGEST, SOURCE
 from postedit.phrase.word_ids import TextsBuilder
@@ -21,6 +23,29 @@ SENTENCES = [
     ("a house .", "ein Haus ."),
     ("unknown .", "unbekannt fällt ,"),
 ]
+
+
+def edited(rng: random.Random, words: list[str]) -> list[str]:
+    """Return words with some of them replaced, repeated, removed, moved, or followed by up to nine others."""
+    found = list(words)
+    for _ in range(rng.randint(0, 3)):
+        at = rng.randrange(len(found))
+        found[at : at + 1] = rng.choice(
+            [
+                [rng.choice("abcx")],
+                [found[at]] * 2,
+                [found[at], *rng.choices("xyz", k=rng.randint(1, 9))],
+                found[at + 1 :],
+            ]
+        ) or ["z"]
+    return found
+
+
+def learnt_from_random_texts(rng: random.Random) -> PhraseModel:
+    """Return a model of a few random triplets of few words."""
+    mt = [rng.choices("abc", k=rng.randint(1, 9)) for _ in range(25)]
+    triplets = [SplitTriplet([f"s{word}" for word in words], words, edited(rng, words)) for words in mt]
+    return learn(triplets, PhraseConfig())
 
 
 def sentence(model: PhraseModel, src: str, mt: str):

@@ -3,7 +3,8 @@ import pytest
 
 from postedit.phrase.decoder import ALL_FEATURES, SearchLimits, edit_texts
 from postedit.phrase.forced_scores import score_outputs
-from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
+from postedit.phrase.phrase_options import PhraseConfig
 from postedit.phrase.source_alignment import NOT_JOINED
 from postedit.phrase.word_ids import TextsBuilder
 
@@ -93,3 +94,12 @@ def test_the_company_of_a_sentence_changes_nothing(model: PhraseModel, searched)
         assert [written(one, alone, 0, number) for number in range(alone.first[-1])] == [
             written(mt, found, row, output) for output in outputs
         ]
+
+
+def test_an_edit_may_write_many_words_into_a_short_text() -> None:
+    many = [f"word{number}" for number in range(8)]
+    model = learn([SplitTriplet(["a"], ["b"], many)] * 9, PhraseConfig())
+    mt, src = texts(model, ["b"], bounded=True), texts(model, ["a"], bounded=False)
+    found = edit_texts(mt, NOT_JOINED, src, model.knowledge, model.weights, SearchLimits(5, 0, 100))
+    outputs = [written(mt, found, 0, output)[1:-1] for output in range(found.first[1])]
+    assert model.words.find(many, {}) in outputs

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.unit.phrase.slow_candidates import SENTENCES, sentence, slowly_found
+from tests.unit.phrase.slow_candidates import SENTENCES, learnt_from_random_texts, sentence, slowly_found
 
 from postedit.phrase.edit_candidates import FEATURES, candidates_of, new_scratch
 from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
@@ -35,28 +35,10 @@ def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: 
         assert shown == pytest.approx(features), change
 
 
-def edited(rng: random.Random, words: list[str]) -> list[str]:
-    """Return words with some of them replaced, repeated, removed, moved, or followed by up to nine others."""
-    found = list(words)
-    for _ in range(rng.randint(0, 3)):
-        at = rng.randrange(len(found))
-        found[at : at + 1] = rng.choice(
-            [
-                [rng.choice("abcx")],
-                [found[at]] * 2,
-                [found[at], *rng.choices("xyz", k=rng.randint(1, 9))],
-                found[at + 1 :],
-            ]
-        ) or ["z"]
-    return found
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_candidates_of_random_texts_are_those_of_a_slow_implementation(seed: int) -> None:
     rng = random.Random(seed)
-    mt = [rng.choices("abc", k=rng.randint(1, 9)) for _ in range(25)]
-    pe = [edited(rng, words) for words in mt]
-    random_model = learn([SplitTriplet([f"s{w}" for w in old], old, new) for old, new in zip(mt, pe)], PhraseConfig())
+    random_model = learnt_from_random_texts(rng)
     candidates = 0
     for _ in range(4):
         words = rng.choices("abc", k=rng.randint(1, 9))

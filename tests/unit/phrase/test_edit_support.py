@@ -1,8 +1,10 @@
 """The support of edits against a slow and plain implementation, which scans all triplets."""
 
+import random
+
 import numpy as np
 import pytest
-from tests.unit.phrase.slow_candidates import SENTENCES, sentence, slowly_found
+from tests.unit.phrase.slow_candidates import SENTENCES, learnt_from_random_texts, sentence, slowly_found
 
 from postedit.phrase.edit_candidates import log_odds
 from postedit.phrase.edit_support import edit_support
@@ -12,6 +14,18 @@ from postedit.phrase.triplet_index import ROW
 
 @pytest.mark.parametrize(("src", "mt"), SENTENCES, ids=[mt for _, mt in SENTENCES])
 def test_counts_are_those_of_a_slow_implementation(model: PhraseModel, src: str, mt: str) -> None:
+    check_counts(model, src, mt)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_in_random_texts_are_those_of_a_slow_implementation(seed: int) -> None:
+    rng = random.Random(seed)
+    model = learnt_from_random_texts(rng)
+    for _ in range(3):
+        check_counts(model, "sa sb", " ".join(rng.choices("abc", k=rng.randint(1, 9))))
+
+
+def check_counts(model: PhraseModel, src: str, mt: str) -> None:
     one, index = sentence(model, src, mt), model.knowledge.trained
     for (begin, end, words), features in slowly_found(model, one).items():
         new = np.array(words, np.int32)

@@ -1,6 +1,12 @@
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.phrase.small_lattices import EDIT, all_outputs, candidates_from
 
+from postedit.phrase.forced_scores import _best_edits
 from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
 
 SRC, MT = "the house is green .", "der Haus ist grün ,"
 
@@ -36,3 +42,15 @@ def test_edits_that_were_never_seen_count_word_by_word(
 def test_edits_that_were_seen_score_higher(editor: PhraseEditor) -> None:
     seen, never = editor.score([SRC] * 2, [MT] * 2, ["das Haus ist grün ,", "rot Haus ist grün ,"])
     assert seen.score > never.score + 1.0
+
+
+@given(st.lists(st.integers(3, 5), max_size=4), st.lists(EDIT, max_size=6))
+def test_edits_of_an_output_are_the_best_that_search_could_make(
+    words: list[int], edits: list[tuple[int, int, list[int], int]]
+) -> None:
+    mt = np.array([BEGIN, *words, END_OF_TEXT], np.int32)
+    candidates, scores = candidates_from(edits, mt.size)
+    for output, score in all_outputs(mt, candidates, scores, 0.0).items():
+        steps = _best_edits(mt, np.array(output, np.int32), candidates, scores, np.full(3, -100.0))
+        assert (steps >= 0).all()
+        assert scores[steps].sum() == pytest.approx(score)
