@@ -3,6 +3,7 @@ import pytest
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.core.search_config import SearchConfig
+from postedit.phrase.pair_table import pair
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel, learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
@@ -44,6 +45,15 @@ def test_words_may_be_joined_with_their_sources() -> None:
 def test_probabilities_of_words_may_be_learnt_from_a_part() -> None:
     config = PhraseConfig(order=2, learn_words_from=5)
     assert outputs(learn(split(TRIPLETS), config), config)[0].endswith(".")
+
+
+def test_that_part_is_spread_evenly_over_all_triplets() -> None:
+    rows = [(f"s{number}", f"m{number}", f"p{number}") for number in range(10)]
+    learnt = learn(split(rows), PhraseConfig(learn_words_from=5))
+    for table, side in ((learnt.knowledge.translations, 0), (learnt.edits, 1)):
+        pairs = [pair(*learnt.words.find([row[side], row[2]], {})) for row in rows]
+        found = [int(one) in table.keys.tolist() for one in pairs]
+        assert found == [True, False] * 5
 
 
 def test_the_order_of_triplets_changes_nothing() -> None:
