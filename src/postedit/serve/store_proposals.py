@@ -171,9 +171,9 @@ def _is_waiting(file: str, position: int) -> sql.ColumnElement[bool]:
 
 def _segment(file: str, number: int, unit: Unit) -> Row:
     source, target = unit.source, unit.target or _NOTHING
-    if target.text.strip() and not unit.mt:
-        target = _NOTHING  # a copy of the source
     reason = EDITED.reason_not_to_edit(unit)
+    if reason is None and target.text.strip() and not unit.mt:
+        target = _NOTHING  # a copy of the source, to be translated
     locked = reason in ("locked", "no language")
     state = "locked" if locked else "new" if reason is None else "confirmed"
     texts = {"src": source.text, "src_marks": marks_of(source), "mt": target.text, "mt_marks": marks_of(target)}

@@ -538,6 +538,12 @@ def test_a_copy_of_the_source_is_no_machine_translation(store: Store) -> None:
         assert b' state-qualifier="x-post-edited">c <g id="1">d</g></target>' in stream.read()
 
 
+def test_a_copy_of_the_source_in_a_locked_segment_is_shown(store: Store) -> None:
+    content = xliff(("a", "a")).replace(b"<target", b'<target state="new"').replace(b'id="1"', b'id="1" translate="no"')
+    found = store.segments.get(imported(store, content), 1)
+    assert (found["state"], found["mt"], found["target"]) == ("locked", "a", "a")
+
+
 def test_a_segment_that_a_reviewer_rejected_is_open_and_not_filled_in(store: Store) -> None:
     rejected = b'<target state-qualifier="rejected-grammar"'
     file = imported(store, xliff(("a", "b"), ("a", "b"), ("a", "b")).replace(b"<target", rejected, 1))
