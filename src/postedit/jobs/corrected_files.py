@@ -33,7 +33,7 @@ from postedit.text.protected_spans import Value
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
 """Returns the protected spans that a new target breaks, given the source, the former target and the new target."""
 
-_TOO_LONG: Final = "the new target would be longer than the file allows, or shorter (such as maxwidth)"
+_TOO_LONG: Final = "the new target would be longer or shorter than the file allows (maxwidth, minbytes and the like)"
 _NO_PLACE: Final = "a translation has no place for the inline codes of the source"
 _NO_SOUND_PLACE: Final = "inline codes had no sound place"
 _GIVEN_UP: Final[Mapping[Fault, str]] = {
