@@ -54,7 +54,7 @@ def test_a_combination_does_not_choose_mt_against_constraints(
     options: dict[str, Any], constraints: Constraints
 ) -> None:
     assert texts(SearchConfig(beam=3, n_best=3, **options), constraints) == ["das Heim", "das Haus", "Heim das"]
-    assert texts(SearchConfig(beam=3, **options), constraints)[0] == "das Heim"
+    assert texts(SearchConfig(beam=3, **options), constraints) == ["das Heim"]
 
 
 def test_mt_that_search_has_found_is_an_output_like_others() -> None:
@@ -68,3 +68,22 @@ def test_of_least_risk_is_no_output_that_the_length_limit_ended() -> None:
     found = [ended, other, Hypothesis((7, 8), (-5.0,))]
     ranked = OutputRanking(processor, ALL.with_options(mbr=1.0), None).n_best(segment, found, found[:2])
     assert ranked[-1] is ended
+
+
+def test_the_risk_of_an_output_counts_what_guidance_took_off() -> None:
+    probable, other = Hypothesis((7, 9), (-0.1,), bias=-9.0), Hypothesis((9, 7), (-1.0,))
+    segment: Any = SimpleNamespace(mt="das Haus", segment=Segment("the house", "das Haus"))
+    processor: Any = _Processor()
+    found = [probable, other]
+    assert OutputRanking(processor, ALL.with_options(mbr=1.0), None).n_best(segment, found, found) == [other, probable]
+
+
+@pytest.mark.parametrize("is_candidate", [True, False])
+def test_mt_comes_before_an_output_that_the_length_limit_ended(is_candidate: bool) -> None:
+    ended = Hypothesis((7, 9), (-0.1,), hit_limit=True, features={"x": 9.0})
+    mt = Hypothesis((7, 8), (-5.0,), features={"x": 1.0})
+    segment: Any = SimpleNamespace(mt="das Haus", segment=Segment("the house", "das Haus"))
+    processor, config = _Processor(), ALL.with_options(mt_candidate=is_candidate)
+    ranking: Any = OutputRanking(processor, config, LogLinear({"x": 1.0}))  # type: ignore[arg-type]
+    found = ranking.n_best(segment, [ended, mt], [ended])
+    assert found == ([mt, ended] if is_candidate else [ended, mt])

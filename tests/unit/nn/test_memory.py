@@ -18,3 +18,9 @@ def test_reordering_the_hypotheses_of_a_sentence_copies_nothing() -> None:
 
 def test_exchanging_two_sentences_with_equal_rows_elsewhere_is_seen() -> None:
     assert memory().select(torch.tensor([0, 2, 1]))["keys"].tolist() == [[0.0, 1.0], [4.0, 5.0], [2.0, 3.0]]
+
+
+def test_sentences_that_are_joined_stay_different_ones() -> None:
+    both = memory().join(Memory.of(keys=-memory()["keys"] - 9.0, mask=memory()["mask"]))
+    exchanged = both.select(torch.tensor([3, 4, 5, 0, 1, 2]))
+    assert torch.equal(exchanged["keys"], torch.cat([both["keys"][3:], both["keys"][:3]]))
