@@ -74,3 +74,22 @@ def test_rows_that_become_equally_long_again_are_a_plain_cache_again() -> None:
     cache, _, mask = call(cache, [[9], [10]])
     assert mask is None
     assert seen(cache, mask) == [[1, 5, 6, 9], [3, 4, 7, 10]]
+
+
+@pytest.mark.parametrize("keep", [[2, 2], [1, 2]], ids=["equal", "ragged"])
+def test_what_was_rolled_back_or_joined_is_not_rolled_back_again(keep: list[int]) -> None:
+    cache, _, _ = call(DecoderCache(), [[1, 2, 3], [4, 5, 6]])
+    kept = cache.rollback(torch.tensor(keep))
+    equal, different = (cache.join(other, (2, 2), torch.device("cpu")) for other in (cache, kept))
+    for one, lengths in ((kept, keep), (equal, [3] * 4), (different, [3, 3, *keep])):
+        again = one.rollback(torch.zeros(len(lengths), dtype=torch.long))
+        found = [again.length] * len(lengths) if again.lengths is None else again.lengths.tolist()
+        assert found == lengths
+
+
+def test_slots_that_no_token_has_yet_hold_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention to them is 0, and 0 times the rubbish in fresh memory could be NaN."""
+    cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
+    monkeypatch.setattr(torch.Tensor, "new_empty", lambda self, *shape: self.new_full(shape, torch.nan))
+    cache, _, _ = call(cache.rollback(torch.tensor([0, 2])), [[5], [6]])
+    assert held(cache).k_NHSE.isfinite().all()

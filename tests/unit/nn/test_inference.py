@@ -131,3 +131,9 @@ print(layer(torch.ones(1, 8, dtype=torch.bfloat16)).dtype)
     done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "torch.bfloat16\n"
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_a_prepared_model_is_not_trained(precision: Precision) -> None:
+    model = prepare_for_inference(nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), precision)
+    assert not any(parameter.requires_grad for parameter in model.parameters())
