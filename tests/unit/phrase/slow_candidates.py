@@ -26,25 +26,20 @@ SENTENCES = [
 
 
 def edited(rng: random.Random, words: list[str]) -> list[str]:
-    """Return words with some of them replaced, repeated, removed, moved, or followed by up to nine others."""
-    found = list(words)
+    """Return words with some of them replaced, repeated, removed, or followed by up to nine others."""
+    found = [*words, "d"]
     for _ in range(rng.randint(0, 3)):
         at = rng.randrange(len(found))
-        found[at : at + 1] = rng.choice(
-            [
-                [rng.choice("abcx")],
-                [found[at]] * 2,
-                [found[at], *rng.choices("xyz", k=rng.randint(1, 9))],
-                found[at + 1 :],
-            ]
-        ) or ["z"]
+        others = rng.choices("xyz", k=rng.randint(1, 9))
+        parts: list[list[str]] = [[rng.choice("abcx")], [found[at]] * 2, [found[at], *others], []]
+        found[at : at + 1] = rng.choice(parts) if len(found) > 1 else [found[at]]
     return found
 
 
 def learnt_from_random_texts(rng: random.Random) -> PhraseModel:
     """Return a model of a few random triplets of few words."""
-    mt = [rng.choices("abc", k=rng.randint(1, 9)) for _ in range(25)]
-    triplets = [SplitTriplet([f"s{word}" for word in words], words, edited(rng, words)) for words in mt]
+    mt = [rng.choices("abc", k=rng.randint(1, 9)) for _ in range(40)]
+    triplets = [SplitTriplet([f"s{word}" for word in words], [*words, "d"], edited(rng, words)) for words in mt]
     return learn(triplets, PhraseConfig())
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.phrase.small_lattices import EDIT, all_outputs, candidates_from
 
@@ -45,6 +45,9 @@ def test_edits_that_were_seen_score_higher(editor: PhraseEditor) -> None:
 
 
 @given(st.lists(st.integers(3, 5), max_size=4), st.lists(EDIT, max_size=6))
+@example([3], [(1, 0, [4], 3), (1, 0, [5], 3), (1, 0, [4, 5], -3)])  # no insertion beside another
+@example([3], [(1, 1, [4], 3), (2, 0, [5], 3), (1, 1, [4, 5], -3)])  # nor after a replacement
+@example([3], [(1, 0, [4], 3), (1, 1, [5], 3), (1, 1, [4, 5], -3)])  # nor before one
 def test_edits_of_an_output_are_the_best_that_search_could_make(
     words: list[int], edits: list[tuple[int, int, list[int], int]]
 ) -> None:
