@@ -341,7 +341,7 @@ def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:
         load_to_adapt(tmp_path / "none")
 
 
-def test_unknown_words_that_are_copied_are_counted_as_the_words_that_they_are() -> None:
+def test_copied_unknown_words_are_counted_as_the_words_that_they_are() -> None:
     vocabulary = VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=9)
     folder = tiny_models.folder("copy-transformer", tiny_models.processor(vocabulary=vocabulary), **COPYING)
     counter = EditsLeft(PostEditor(folder.model, folder.processor, folder.search))
