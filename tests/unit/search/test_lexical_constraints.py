@@ -43,6 +43,13 @@ def test_exactly_the_outputs_without_a_banned_phrase_may_be_written(phrases: lis
     assert passing(guard, len(PIECES), LONGEST) == clean
 
 
+def test_a_token_that_goes_on_after_a_banned_phrase_is_forbidden() -> None:
+    spelling = Spelling([""] * FIRST + ["a", "b", "b-"], str.isalpha)
+    guard = Banned(spelling, ["ab"]).start([BannedPhrases(frozenset(["ab"]))], spelling.size, CPU)
+    assert guard.allowed()[0, FIRST:].tolist() == [True, True, True]
+    assert guard.advance(torch.tensor([FIRST])).allowed()[0, FIRST:].tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_an_output_may_end_when_it_has_all_that_is_required(phrases: list[str]) -> None:
     guard = Required(SPELLING, phrases).start([MissingPhrases(frozenset(phrases))], SPELLING.size, CPU)

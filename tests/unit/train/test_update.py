@@ -156,7 +156,7 @@ def test_a_loss_that_is_not_finite_fails_even_with_a_finite_gradient(poison: flo
     assert failure.step == 1
 
 
-def test_batches_are_kept_only_until_the_next_look_for_failures_and_no_graphs() -> None:
+def test_batches_are_kept_until_the_next_look_for_failures_and_no_graphs() -> None:
     updates = updater(tiny_model())
     for step in (1, 2):
         updates.update(step, [batch_of(0, 8)], RATE)
