@@ -527,7 +527,7 @@ def test_a_model_for_simplified_chinese_refuses_traditional(run: Any, tmp_path: 
     assert "is from en-US to zh-TW, and the model from en to zh; name another model" in message
 
 
-def test_a_copy_of_the_source_before_post_editing_is_the_mt_of_no_triplet(run: Any, tmp_path: Path) -> None:
+def test_a_copy_of_the_source_before_is_the_mt_of_no_triplet(run: Any, tmp_path: Path) -> None:
     before = write(tmp_path / "before.xlf", unit(1, "a", "a", ' state="new"'), unit(2, "b", "b"))
     after = write(tmp_path / "after.xlf", unit(1, "a", "A"), unit(2, "b", "B"))
     out = tmp_path / "train"
