@@ -65,7 +65,7 @@ def test_all_places_of_the_triplets_that_were_not_removed_are_found(
     check_texts(index.index, left)
 
 
-def test_many_triplets_added_at_once_do_not_bring_back_those_that_were_removed() -> None:
+def test_many_new_triplets_do_not_bring_back_removed_ones() -> None:
     index = CorrectionIndex()
     index.add([(number, aligned([3, 4], [3])) for number in range(3)])
     index.remove(1)

@@ -53,7 +53,7 @@ def test_candidates_of_random_texts_are_those_of_a_slow_implementation(seed: int
     assert candidates
 
 
-def test_sentences_of_hundreds_of_words_have_no_more_candidates_than_there_is_room_for() -> None:
+def test_long_sentences_have_no_more_candidates_than_fit() -> None:
     words = [f"w{number}" for number in range(450)]
     triplets = [SplitTriplet([], [word], [f"{word}{ending}"]) for word in words for ending in "abcde"]
     large = learn(triplets, PhraseConfig())

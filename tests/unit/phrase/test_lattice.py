@@ -32,7 +32,7 @@ def test_search_finds_the_best_of_all_outputs(
         assert len({tuple(row) for row in paths.edits.tolist()}) == len(paths.scores)
 
 
-def test_a_replacement_does_not_hide_kept_words_that_an_insertion_may_follow() -> None:
+def test_a_replacement_hides_no_kept_words_before_insertions() -> None:
     mt = np.array([BEGIN, 5, 3, 4, END_OF_TEXT], np.int32)
     candidates, scores = candidates_from([(1, 3, [3, 4], 1), (4, 0, [5], 3)], mt.size)
     (best,) = search_lattice(mt, candidates, scores, MODEL, 0.0, 1, 0).scores
