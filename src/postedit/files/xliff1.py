@@ -99,6 +99,7 @@ _CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "hu
 
 _BYTES: Final = Measure("utf-8")
 _MEASURES: Final = {"char": CHARACTERS, "glyph": Measure("glyph"), "byte": _BYTES}  # by `size-unit`
+_LIMITING: Final = frozenset(["minwidth", "maxwidth", "minbytes", "maxbytes", "mq:maxlengthchars"])  # see `_limits`
 
 _MOST_SHARED: Final = 100  # matches that belong to no segment of a unit, and are therefore read for each, at most
 
@@ -139,28 +140,26 @@ def _units(collected: Collected) -> Iterator[Unit]:
     file_values: Mapping[str, str] = {} if file is None else file.attributes
     limits = list(_limits(element))
     lengths = [one.most for one in limits if one.measure == CHARACTERS and one.most is not None]
+    segmented = element.first("seg-source")
+    sources = [] if segmented is None else segments_of(segmented)
+    targets = [] if target is None else segments_of(target)
+    numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
+    of_groups = (room for one in collected.ancestors for limit in _limits(one) for room in limit.no_room())
+    own = (room for one in limits for room in one.rooms(_present_length(collected, target, sources, one.measure)))
     whole = Unit(
         id=joined_id(file_values.get("original", ""), element.attributes.get("id", "")),
         source=MarkedText(""),  # set below, for the unit or for each segment
         target=None,
-        locked=_is_locked(collected),
+        locked=_is_locked(collected) or _has_repeated(numbers) or _has_repeated(of_targets),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
         languages=(
             file_values.get("source-language") or source.attributes.get("xml:lang", ""),
             file_values.get("target-language") or ("" if target is None else target.attributes.get("xml:lang", "")),
         ),
         max_length=min(lengths, default=None),
+        rooms=(*of_groups, *own),
         slot=Slot(collected, target, target),
     )
-    segmented = element.first("seg-source")
-    sources = [] if segmented is None else segments_of(segmented)
-    targets = [] if target is None else segments_of(target)
-    numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
-    if _has_repeated(numbers) or _has_repeated(of_targets):
-        whole = replace(whole, locked=True)
-    of_groups = (room for one in collected.ancestors for limit in _limits(one) for room in limit.no_room())
-    own = (room for one in limits for room in one.rooms(_present_length(collected, target, sources, one.measure)))
-    whole = replace(whole, rooms=(*of_groups, *own))
     states = {
         one.attributes.get("id", ""): one
         for defs in element.elements("sdl:seg-defs")
@@ -226,6 +225,8 @@ def _limits(element: Element) -> Iterator[Limit]:
     be UTF-8. Widths have a unit ("size-unit"), which is pixels by default; those on a screen cannot be measured here.
     """
     values, metadata = element.attributes, element.first("iws:segment-metadata")
+    if metadata is None and _LIMITING.isdisjoint(values):
+        return
     longest = None if metadata is None else metadata.attributes.get("max_segment_length")
     for measure, least, most in (
         (_MEASURES.get(values.get("size-unit", "")), _number(values.get("minwidth")), _number(values.get("maxwidth"))),

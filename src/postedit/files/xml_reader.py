@@ -318,14 +318,13 @@ class XmlReader:
 
     def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
         """Return our prefix for each prefix of the file, including those that these attributes declare."""
-        own = {
-            key[6:]: self._prefixes.get(uri, f"{{{uri}}}" if uri else "")
-            for key, uri in attributes.items()
-            if key == "xmlns" or key.startswith("xmlns:")
-        }
+        own = [key for key in attributes if key.startswith("xmlns") and key[5:6] in ("", ":")]
         if not own:
             return self._scopes[-1]
-        scope = {**self._scopes[-1], **own}
+        scope = dict(self._scopes[-1])
+        for key in own:
+            uri = attributes[key]
+            scope[key[6:]] = self._prefixes.get(uri, f"{{{uri}}}" if uri else "")
         if len(scope) > _MAX_PREFIXES:
             self._refuse(f"more than {_MAX_PREFIXES:,} prefixes of namespaces are declared")
         return scope
