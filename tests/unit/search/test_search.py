@@ -218,6 +218,12 @@ def test_patience_lets_a_beam_go_on(patience: float, expected: tuple[int, ...]) 
     assert beside == best, "each sentence has its own limit"
 
 
+def test_a_beam_goes_on_while_a_hypothesis_may_win_at_its_limit() -> None:
+    table = Table({(): {EOS: 0.4, A: 0.35, B: 0.25}}, {EOS: 1.0})  # by token, A and EOS are better than EOS alone
+    ((best,),) = beam_search(table, batch(), limits(1), SearchConfig(beam=2, patience=9.0))
+    assert best.tokens == (A,)
+
+
 def test_no_input_gives_no_output() -> None:
     assert list(DraftSearch(Table(WRITES_TEXT))([])) == []
 
