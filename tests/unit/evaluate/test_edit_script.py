@@ -80,3 +80,14 @@ def test_scripts_of_long_texts_are_shortest_and_lead_there(before: list[str], af
         assert step[1:] == (read, written)
         read, written = read + (step.operation != INSERT), written + (step.operation != DELETE)
     assert read == len(before)
+
+
+def test_favoured_edits_make_no_script_longer() -> None:
+    favoured = [ScriptEdit(DELETE, 0, ""), ScriptEdit(REPLACE, 1, "p"), ScriptEdit(INSERT, 2, "y")]
+    assert len(shortest_edits(["x", "a"], ["p", "y"], favoured)) == 2
+
+
+@pytest.mark.parametrize(("word", "position"), [("c", 0), ("z", 1)])
+def test_an_edit_is_favoured_for_its_new_word(word: str, position: int) -> None:
+    found = shortest_edits(["a", "b"], ["c"], [ScriptEdit(REPLACE, 0, word)])
+    assert ScriptEdit(REPLACE, position, "c") in found
