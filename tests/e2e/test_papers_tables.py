@@ -204,6 +204,7 @@ def test_novelty_of_references_and_changes_of_all_kinds(tmp_path: Path, monkeypa
     assert [cell.strip() for cell in spared.split("|")[-6:-1]] == ["0", "–", "100", "–", "50"]
 
 
+@pytest.mark.slow
 def test_a_copying_network_reads_what_it_is_to_summarise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one input, mt; the texts of these tables have only src and a summary."""
     text, run = tmp_path / "data/aeslc", tmp_path / "runs/aeslc/copycat-small"
