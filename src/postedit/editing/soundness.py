@@ -43,19 +43,21 @@ def checked(
     Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits taken back could
     be those that satisfy the constraint, or if taking edits back would restore a banned phrase. `language` is the code
     of the target language; empty if it is not known. Unless the output `corrects_mt`, only the constraints apply: an
-    edit that is taken back would restore a part of the text that the output is made from.
+    edit that is taken back would restore a part of the text that the output is made from. An output that has a banned
+    phrase all the same is "impossible".
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
-    if not corrects_mt:
-        return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
     given = (segment.constraints.prefix, *required)
     src, mt, lacks = segment.src, segment.mt, processor.lacks
-    strict = not any(given)
-    found = revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language)
+    strict = corrects_mt and not any(given)
+    found = result
+    if corrects_mt:
+        found = revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language)
     unwanted = (*segment.constraints.banned, *banned)
 
     def has_unwanted(one: PostEdit) -> bool:
-        return bool(one.reverted) and any(has_phrase(one.text, phrase) for phrase in unwanted)
+        # Edits that are taken back may restore banned words, and search does not know those that a model can only copy.
+        return bool(one.changed or one.reverted) and any(has_phrase(one.text, phrase) for phrase in unwanted)
 
     if strict and has_unwanted(found):
         found = revert_damage(src, mt, result, lacks, strict=False)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from postedit import PostEditor
-from postedit.core.editor import PostEdit
+from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import Term
 from postedit.core.special_tokens import SPECIAL_TOKENS
@@ -387,3 +387,16 @@ def test_unknown_words_that_are_copied_are_those_of_mt(beam: int, options: dict[
         (unchanged,) = (one for one in (result, *result.alternatives) if one.text == words)
         assert unchanged is result or "n_best" in options
         assert unchanged.score == pytest.approx(scored.score, abs=1e-4)
+
+
+@pytest.mark.parametrize(("banned", "skipped"), [("q", "impossible"), ("zzz", "impossible"), ("geht", None)])
+def test_banned_words_are_not_copied_either(banned: str, skipped: str | None) -> None:
+    """Search does not know the words of copied tokens; an output that has one of them all the same is not kept."""
+    vocabulary = VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=9)
+    folder = tiny_models.folder("copy-transformer", tiny_models.processor(vocabulary=vocabulary), **COPYING)
+    editor, mt = PostEditor(folder.model, folder.processor, short(beam=4, max_edits=1)), "es zzz geht q"
+    (free,) = editor.edit(["it goes"], [mt])
+    assert (free.changed, "zzz" in free.text, "q" in free.text) == (True, True, True)
+    (found,) = editor.edit_segments([Segment("it goes", mt, Constraints(banned=(banned,)))])
+    assert found.skipped == skipped
+    assert found.text == mt if skipped else banned not in found.text

@@ -265,3 +265,16 @@ def test_an_output_that_does_not_correct_mt_stays_as_it_is() -> None:
     editor.search = read_only
     (drawn,) = editor.draw([article], [article], Sampling(1))
     assert drawn.skipped is None
+
+
+@pytest.mark.parametrize("corrects_mt", [True, False])
+def test_an_output_with_a_banned_word_is_none_however_it_came_there(corrects_mt: bool) -> None:
+    options = SimpleNamespace(tokenizer="none", tgt_lang=None)
+    processor = cast(TextProcessor, SimpleNamespace(config=options, lacks=lambda character: False))
+    mt = "a b c"
+    written = replace(corrected(mt, "a d c"), alternatives=(corrected(mt, "a e c"), PostEdit(mt, False)))
+    for banned, kept in (("d", ()), ("e", (mt,)), ("b", ("a e c", mt))):
+        segment = Segment("x", mt, Constraints(banned=(banned,)))
+        found = checked(processor, segment, (), written, corrects_mt=corrects_mt)
+        assert (found.text, found.skipped) == ((mt, "impossible") if banned == "d" else ("a d c", None))
+        assert tuple(one.text for one in found.alternatives) == kept
