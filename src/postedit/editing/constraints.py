@@ -54,9 +54,13 @@ class GuidanceBuilder:
         given = (segment.segment.constraints for segment in segments)
         return self._config.guides or any(one.prefix or one.banned for one in given)
 
-    def tokens(self, texts: Sequence[str], mt: Sequence[str]) -> list[list[int]]:
-        """Return the target tokens of texts, without EOS, as the model would write them when it post-edits `mt`."""
-        return [ids[:-1] for ids in self._processor.encode_batch("pe", texts, mt)]
+    def mt_tokens(self, segments: Sequence[EncodedSegment]) -> list[list[int]]:
+        """Return the target tokens, without EOS, that the model would write for the mt of each segment."""
+        return self._tokens(segments, [segment.mt for segment in segments])
+
+    def _tokens(self, segments: Sequence[EncodedSegment], texts: Sequence[str]) -> list[list[int]]:
+        """Return the target tokens of texts, without EOS; unknown words of mt have its copied tokens."""
+        return [ids[:-1] for ids in self._processor.encode_batch("pe", texts, [segment.mt for segment in segments])]
 
     def of(
         self, segments: Sequence[EncodedSegment], required: Sequence[frozenset[str]], device: torch.device
@@ -83,8 +87,7 @@ class GuidanceBuilder:
             automaton = Required(self._spelling, frozenset().union(*required))
             goals.append(automaton.start(map(MissingPhrases, required), size, device))
         if config.no_repeat or config.needs_mt:
-            texts = [segment.mt for segment in segments]
-            mt, src = self.tokens(texts, texts), self.tokens([segment.src for segment in segments], texts)
+            mt, src = self.mt_tokens(segments), self._tokens(segments, [segment.src for segment in segments])
             mt_ids, lengths = _padded(mt, device), torch.tensor([len(ids) for ids in mt], device=device)
             if config.no_repeat:
                 guards.append(NoRepeat.of(config.no_repeat, (mt_ids, _padded(src, device)), size))

@@ -141,8 +141,7 @@ class SegmentSearch:
     def _draft_group(self, segments: Sequence[EncodedSegment]) -> DraftGroup:
         batch = batch_of(self._model, segments)
         guidance = self._guidance.of(segments, [frozenset()] * len(segments), batch.device)
-        texts = [segment.mt for segment in segments]
-        drafts = self._guidance.tokens(texts, texts)
+        drafts = self._guidance.mt_tokens(segments)
         return DraftGroup(batch, drafts, self._limits(batch), guidance)
 
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
@@ -240,8 +239,7 @@ class SegmentSearch:
 
     def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
         """Return the tokens that the model would write for mt, without EOS."""
-        texts = [segment.mt for segment in segments]
-        tokens = self._guidance.tokens(texts, texts)
+        tokens = self._guidance.mt_tokens(segments)
         if (writes := self._model.spec.writes) == "tokens":
             return tokens
         stream = batch.streams["mt"]

@@ -48,11 +48,9 @@ def checked(
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
-    src, mt, lacks = segment.src, segment.mt, processor.lacks
     strict = corrects_mt and not any(given)
-    found = result
-    if corrects_mt:
-        found = revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language)
+    revert = partial(revert_damage, segment.src, segment.mt, result, processor.lacks)
+    found = revert(given=given, strict=strict, language=language) if corrects_mt else result
     unwanted = (*segment.constraints.banned, *banned)
 
     def has_unwanted(one: PostEdit) -> bool:
@@ -60,12 +58,12 @@ def checked(
         return bool(one.changed or one.reverted) and any(has_phrase(one.text, phrase) for phrase in unwanted)
 
     if strict and has_unwanted(found):
-        found = revert_damage(src, mt, result, lacks, strict=False)
+        found = revert(strict=False)
     if has_unwanted(found):
-        return unchanged(mt or "", "impossible")
+        return unchanged(segment.mt or "", "impossible")
     kept = tuple(one for one in found.alternatives if not has_unwanted(one))
     result = distinct(replace(found, alternatives=kept))
-    return enforce_constraints(mt or "", result, segment.constraints.prefix, required, words)
+    return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
 
 
 def distinct(result: PostEdit) -> PostEdit:

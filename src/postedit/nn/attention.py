@@ -63,10 +63,7 @@ class MultiHeadAttention(nn.Module):
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
     def head_log_weights(self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor, head: int) -> Tensor:
-        """Return Float[N,K,S]: the log of the weights of one head, as in `forward`.
-
-        Scores are computed at least in single precision, even under autocast; see `copying.pointer_log_weights`.
-        """
+        """Return Float[N,K,S], at least in single precision, also under autocast: the log weights of one head."""
         q_NKE, k_NSE = self._split_heads(self.query(x_NKD))[:, head], key_value.k_NHSE[:, head]
         precision = at_least_float(q_NKE.dtype)
         with torch.autocast(x_NKD.device.type, enabled=False):
