@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -27,14 +28,18 @@ from postedit.phrase.word_ids import TextsBuilder, WordIds
 WORDS = st.lists(st.integers(3, 6), max_size=8)
 
 
-def numbered(words: WordIds, *sides: list[str]) -> list[Texts]:
+def built(*sides: Iterable[Sequence[int]]) -> list[Texts]:
     found = []
-    for lines in sides:
+    for side in sides:
         builder = TextsBuilder(bounded=False)
-        for line in lines:
-            builder.append(words.add(line.split()))
+        for words in side:
+            builder.append(words)
         found.append(builder.texts())
     return found
+
+
+def numbered(words: WordIds, *sides: list[str]) -> list[Texts]:
+    return built(*([words.add(line.split()) for line in lines] for lines in sides))
 
 
 def alignment(mt: list[str], pe: list[str], row: int = 0) -> list[int]:
@@ -63,14 +68,8 @@ def test_spellings_and_those_that_a_learner_extends_are_compiled_for_once() -> N
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_links_are_one_to_one_and_keep_matches(pairs: list[tuple[list[int], list[int]]]) -> None:
-    texts = []
-    for side in (0, 1):
-        builder = TextsBuilder(bounded=False)
-        for each in pairs:
-            builder.append(each[side])
-        texts.append(builder.texts())
     spelt = spellings(["", "", "", "a", "ab", "abc", "x"])
-    table = learn_edits(*texts, spelt)
+    table = learn_edits(*built(*zip(*pairs, strict=True)), spelt)
     for mt, pe in pairs:
         old, new = np.array(mt, np.int32), np.array(pe, np.int32)
         found, certain = linked(table, spelt, old, new), matched(old, new)
@@ -135,13 +134,7 @@ def slow_edits(pairs: list[tuple[list[int], list[int]]]) -> dict[tuple[int, int]
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_probabilities_and_links_are_those_of_a_slow_implementation(pairs: list[tuple[list[int], list[int]]]) -> None:
-    texts = []
-    for side in (0, 1):
-        builder = TextsBuilder(bounded=False)
-        for each in pairs:
-            builder.append(each[side])
-        texts.append(builder.texts())
-    table, slow = learn_edits(*texts, spellings(SPELT)), slow_edits(pairs)
+    table, slow = learn_edits(*built(*zip(*pairs, strict=True)), spellings(SPELT)), slow_edits(pairs)
     for (old, new), expected in slow.items():
         found = lookup(table.keys, table.probabilities, pair(old, new), np.float32(-1.0))
         assert found in (-1.0, pytest.approx(expected, rel=1e-4))
