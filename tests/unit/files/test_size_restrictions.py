@@ -88,8 +88,15 @@ def test_a_unit_in_a_group_with_a_restriction_keeps_its_length() -> None:
     assert [has_room(unit, "x" * length) for length in (2, 4, 3)] == [False, False, True]
 
 
+def test_a_restriction_of_a_file_applies_within_its_groups() -> None:
+    body = f'<group id="g"><unit id="u">{SEGMENT.format("b")}</unit></group>'
+    (unit,) = units_of(Xliff2(), f'{HEAD}<file id="f" slr:sizeRestriction="99">{body}</file></xliff>'.encode())
+    assert list(unit.rooms) == [Room(0)]
+
+
 def test_people_see_the_greatest_length_of_a_single_segment() -> None:
     (unit,) = units('slr:sizeRestriction="5"')
     assert (unit.max_length, longest_text(unit)) == (5, 5)
+    assert longest_text(units('slr:sizeRestriction="3,9"')[0]) == 9
     assert units('slr:storageRestriction="5"')[0].max_length is None
     assert units('slr:sizeRestriction="5"', profiles=PROFILES.format("acme:pixels", ""))[0].max_length is None

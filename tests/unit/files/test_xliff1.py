@@ -194,6 +194,14 @@ def test_a_unit_whose_target_has_segments_of_the_same_number_is_locked() -> None
     assert found.locked
 
 
+def test_segments_of_the_same_number_without_a_target_are_locked() -> None:
+    without = re.sub("<target>.*</target>", "", SEGMENTED.replace('mid="2"', 'mid="1"'))
+    assert [(one.source.text, one.target, one.locked) for one in units(without)] == [
+        ("A.", None, True),
+        ("B.", None, True),
+    ]
+
+
 def test_a_segment_is_written_between_its_tags() -> None:
     expected = SEGMENTED.replace(">C.<", ">X<").replace(
         'conf="Translated" origin="tm" percent="80"',
@@ -742,6 +750,8 @@ def test_bytes_glyphs_and_least_lengths_limit_a_target(attributes: str, rooms: l
         (' maxbytes="4"', "äö", True),
         (' maxbytes="4"', "äöü", False),
         (' maxbytes="4"', "abcd", True),
+        (' maxbytes="1"', "cd", True),  # as long as the target that is too long already
+        (' maxbytes="1"', "cde", False),
         (' minbytes="2"', "a", False),
         (' minbytes="2"', "ä", True),
         (' maxwidth="2" size-unit="glyph"', "e\u0301e\u0301", True),
