@@ -250,6 +250,9 @@ def test_the_text_that_an_output_is_made_from_is_not_restored() -> None:
         given = cast(TextProcessor, processor), Segment(article, article), (), summary
         assert len(checked(*given).text) > len(summary.text)
         assert checked(*given, corrects_mt=False) == summary
+    segment = Segment(article, article, Constraints(banned=("e",)))
+    found = checked(cast(TextProcessor, processor), segment, (), corrected(article, "a e"), corrects_mt=False)
+    assert (found.skipped, found.reverted) == ("impossible", 0)
 
 
 def test_an_output_that_does_not_correct_mt_stays_as_it_is() -> None:

@@ -186,6 +186,11 @@ def test_half_a_surrogate_pair_is_named_with_its_line(codec: str) -> None:
         read(data)
 
 
+def test_the_limit_of_elements_is_that_of_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.files.xml_reader._MAX_INSIDE", 2)
+    assert len(read(b"<r>" + b"<unit><x/><x/></unit>" * 3 + b"</r>")) == 3
+
+
 def test_an_element_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.files.xml_reader._MAX_ELEMENT", 2**20)
     with pytest.raises(DataError, match="an element is larger than 1 MB"):
