@@ -245,6 +245,7 @@ def test_a_long_text_with_many_spans_takes_time_in_proportion() -> None:
 
 def test_kinds_left_out_are_not_protected() -> None:
     assert edited(TableEditor({"5": "6"}), "5", "5", kinds=["url"]).text == "6"
+    assert edited(TableEditor({"&Datei": "Akte"}), "&File", "&Datei", kinds=["url"]).text == "Akte"
 
 
 def test_an_editor_that_reports_no_edits_is_answered_with_mt() -> None:
