@@ -6,10 +6,10 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
-from postedit.files.length_limits import CHARACTERS, Limit, Measure, xml_text
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id, percentage
+from postedit.files.xliff1_limits import is_filled, max_length, rooms_of
 from postedit.files.xliff1_patches import Slot, is_rejected, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
 from postedit.files.xml_text import FEEDBACK, escape, marked_text, tracked_changes
@@ -97,10 +97,6 @@ _VERSIONS: Final[Mapping[str, Origin]] = {  # by the status of a former target i
 
 _CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "human")  # by the care taken, least first
 
-_BYTES: Final = Measure("utf-8")
-_MEASURES: Final = {"char": CHARACTERS, "glyph": Measure("glyph"), "byte": _BYTES}  # by `size-unit`
-_LIMITING: Final = frozenset(["minwidth", "maxwidth", "minbytes", "maxbytes", "mq:maxlengthchars"])  # see `_limits`
-
 _MOST_SHARED: Final = 100  # matches that belong to no segment of a unit, and are therefore read for each, at most
 
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # values of `conf`
@@ -138,14 +134,10 @@ def _units(collected: Collected) -> Iterator[Unit]:
         return
     file = next((one for one in collected.ancestors if one.name == "file"), None)
     file_values: Mapping[str, str] = {} if file is None else file.attributes
-    limits = list(_limits(element))
-    lengths = [one.most for one in limits if one.measure == CHARACTERS and one.most is not None]
     segmented = element.first("seg-source")
     sources = [] if segmented is None else segments_of(segmented)
     targets = [] if target is None else segments_of(target)
     numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
-    of_groups = (room for one in collected.ancestors for limit in _limits(one) for room in limit.no_room())
-    own = (room for one in limits for room in one.rooms(_present_length(collected, target, sources, one.measure)))
     whole = Unit(
         id=joined_id(file_values.get("original", ""), element.attributes.get("id", "")),
         source=MarkedText(""),  # set below, for the unit or for each segment
@@ -156,8 +148,8 @@ def _units(collected: Collected) -> Iterator[Unit]:
             file_values.get("source-language") or source.attributes.get("xml:lang", ""),
             file_values.get("target-language") or ("" if target is None else target.attributes.get("xml:lang", "")),
         ),
-        max_length=min(lengths, default=None),
-        rooms=(*of_groups, *own),
+        max_length=max_length(element),
+        rooms=rooms_of(collected, target, sources),
         slot=Slot(collected, target, target),
     )
     states = {
@@ -165,7 +157,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
         for defs in element.elements("sdl:seg-defs")
         for one in defs.elements("sdl:seg")
     }
-    if not sources or (of_targets != numbers and (targets or _is_filled(collected, target))):
+    if not sources or (of_targets != numbers and (targets or is_filled(collected, target))):
         # Without segments, or with others in the target, the unit is edited as a whole if tags and states allow.
         all_states = tuple(states.values())
         whole = replace(
@@ -197,49 +189,6 @@ def _units(collected: Collected) -> Iterator[Unit]:
         others = [*_shared(unit, iter(alternatives.get(None, ()))), *alternatives.pop(number, ())]
         in_order = sorted(others, key=lambda one: one.start)
         yield _with_candidates(_with_state(unit, element, target, state), element, in_order)
-
-
-def _is_filled(collected: Collected, target: Element | None) -> bool:
-    content = MarkedText("") if target is None else marked_text(collected, target)
-    return bool(content.text.strip() or content.codes)
-
-
-def _present_length(
-    collected: Collected, target: Element | None, sources: Sequence[tuple[str, Element]], measure: Measure
-) -> int:
-    """Return the length of a target; if it is empty, the length of the text that will be between its segments."""
-
-    def length(element: Element) -> int:
-        return measure.length(xml_text(collected.text(element.content, element.close)))
-
-    if target is not None and (not sources or _is_filled(collected, target)):
-        return length(target)
-    segmented = collected.element.first("seg-source")
-    return length(segmented) - sum(length(one) for _, one in sources) if sources and segmented is not None else 0
-
-
-def _limits(element: Element) -> Iterator[Limit]:
-    """Yield the limits of the length of targets in a unit or a group; dialects write -1 or 0 where there is none.
-
-    XLIFF 1.2 measures bytes in the encoding of the final file ("maxbytes"), which XLIFF does not know; it is taken to
-    be UTF-8. Widths have a unit ("size-unit"), which is pixels by default; those on a screen cannot be measured here.
-    """
-    values, metadata = element.attributes, element.first("iws:segment-metadata")
-    if metadata is None and _LIMITING.isdisjoint(values):
-        return
-    longest = None if metadata is None else metadata.attributes.get("max_segment_length")
-    for measure, least, most in (
-        (_MEASURES.get(values.get("size-unit", "")), _number(values.get("minwidth")), _number(values.get("maxwidth"))),
-        (_BYTES, _number(values.get("minbytes")), _number(values.get("maxbytes"))),
-        (CHARACTERS, None, _number(values.get("mq:maxlengthchars")) or None),
-        (CHARACTERS, None, _number(longest) or None),
-    ):
-        if measure is not None and (least is not None or most is not None):  # each limit costs a pass over the target
-            yield Limit(measure, least, most)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else None
 
 
 def _has_repeated(numbers: Sequence[str]) -> bool:

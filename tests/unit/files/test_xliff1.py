@@ -719,7 +719,7 @@ def test_what_a_target_has_takes_room(target: str, left: int) -> None:
 
 
 def test_a_target_without_limits_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.files.xliff1.xml_text", lambda content: pytest.fail(content))
+    monkeypatch.setattr("postedit.files.xliff1_limits.xml_text", lambda content: pytest.fail(content))
     for attributes in ("", ' maxwidth="9"', ' maxwidth="-1" size-unit="char"', ' mq:maxlengthchars="0"'):
         assert one("<source>a</source><target>b</target>", attributes).rooms == ()
 
