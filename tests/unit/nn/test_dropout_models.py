@@ -14,14 +14,25 @@ from torch import Tensor, nn
 from postedit.core.config import Config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
-from postedit.core.types import Batch, Stream
-from postedit.models.conditional_gru import CGRU, ConditionalGRUConfig, GRUHard, MCGRUHard
+from postedit.core.types import Batch, Stream, Target
+from postedit.models.conditional_gru import (
+    CGRU,
+    CharacterLevel,
+    CharacterLevelConfig,
+    ConditionalGRUConfig,
+    GRUHard,
+    MCGRUHard,
+)
+from postedit.models.cross_encoder import CrossEncoder, CrossEncoderConfig
 from postedit.models.draft_and_refine import AttentionNMT, AttentionNMTConfig, DoubleAttention, DoubleAttentionConfig
+from postedit.models.edit_operations import ChainedEditOperations, ChainedEditOperationsConfig
 from postedit.models.shared_attention import FlatAttention, LSTMConfig, MergedAttention, SharedAttention
 from postedit.models.transformer import DualTransformer
 from postedit.models.transformer_base import DualSourceConfig
 from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.cache import KeyValue
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.recurrent import BiGRU
 
 P = 0.25
 ROWS, STEPS, WIDTH = 40, 6, 16
@@ -42,11 +53,12 @@ def build(model_class: type[Seq2Seq], config: Config) -> Seq2Seq:
 
 @contextmanager
 def recorded(*modules: nn.Module) -> Iterator[dict[nn.Module, list[tuple[Tensor, Tensor]]]]:
-    """Record the first input and output of each call of the modules."""
+    """Record the first input and output of each call of the modules; of a head, the input twice."""
     calls: dict[nn.Module, list[tuple[Tensor, Tensor]]] = {module: [] for module in modules}
 
     def record(module: nn.Module, inputs: tuple[Tensor, ...], output: object) -> None:
         first = output[0] if isinstance(output, tuple) else output
+        first = inputs[0] if isinstance(module, SoftmaxHead) else first
         calls[module].append((inputs[0].detach().clone(), first.detach().clone()))
 
     handles = [module.register_forward_hook(record) for module in modules]
@@ -110,6 +122,17 @@ def assert_words_are_dropped(after: Tensor, before: Tensor) -> None:
     assert (units != units[:, :1]).any()
 
 
+def assert_states_are_dropped(model: Seq2Seq, encoder: BiGRU) -> None:
+    """In each direction the gates read a state with the same units dropped at every step."""
+    cells = (encoder.forwards, encoder.backwards)
+    with recorded(*cells, *(cell.state for cell in cells)) as calls:
+        run(model)
+    for cell in cells:
+        # What a cell returns is its next state.
+        states = torch.stack([state for _, state in calls[cell][:-1]], 1)
+        assert_dropped_at_every_step_alike(inputs_of(calls[cell.state][1:]), states)
+
+
 def embedded(model: Seq2Seq, table: nn.Embedding, ids: Tensor) -> Tensor:
     return table(ids).detach() * model.embedding_scale
 
@@ -134,13 +157,10 @@ def test_recurrent_dropout_of_conditional_grus(model_class: type[Seq2Seq]) -> No
     model = build(model_class, config)
     cells = [model.gru1] if model.gru2 is None else [model.gru1, model.gru2]
     encoder = model.encoders["mt"]
-    layers = [layer for cell in (*cells, encoder.forwards, encoder.backwards) for layer in (cell, cell.state)]
+    assert_states_are_dropped(model, encoder)
+    layers = [layer for cell in cells for layer in (cell, cell.state)]
     with recorded(*layers, *(cell.input for cell in cells), model.deep_context, encoder) as calls:
         run(model)
-    for cell in (encoder.forwards, encoder.backwards):
-        # What a cell returns is its next state.
-        states = torch.stack([state for _, state in calls[cell][:-1]], 1)
-        assert_dropped_at_every_step_alike(inputs_of(calls[cell.state][1:]), states)
     ids = texts(model).streams["mt"].ids
     assert_dropped_at_every_step_alike(calls[encoder][0][0], embedded(model, model.embed_inputs["mt"], ids))
     fed = calls[model.gru1.input][0][0]
@@ -152,8 +172,10 @@ def test_recurrent_dropout_of_conditional_grus(model_class: type[Seq2Seq]) -> No
     if model.gru2 is None:
         assert_dropped_at_every_step_alike(fed[..., WIDTH:], contexts)  # the hard-attended annotation
         return
-    states = torch.stack([state for _, state in calls[model.gru1]], 1)
-    assert_dropped_at_every_step_alike(inputs_of(calls[model.gru2.state]), states)
+    middle = torch.stack([state for _, state in calls[model.gru1]], 1)
+    assert_dropped_at_every_step_alike(inputs_of(calls[model.gru2.state]), middle)
+    units = kept(inputs_of(calls[model.gru1.state][1:]), states), kept(inputs_of(calls[model.gru2.state]), middle)
+    assert (units[0] != units[1][:, 1:]).any(), "each GRU has its own mask"
     assert_dropped_at_every_step_alike(inputs_of(calls[model.gru2.input]), contexts)
     if model.hard:
         with recorded(model.encoders["mt"], model.gru1.input) as calls:
@@ -180,6 +202,30 @@ def test_recurrent_dropout_of_translators(model_class: type[Seq2Seq], config_cla
             run(model)
         ids = texts(model).streams[name].ids
         assert_dropped_at_every_step_alike(calls[input_layers.encoder][0][0], embedded(model, input_layers.table, ids))
+        assert_states_are_dropped(model, input_layers.encoder)
+
+
+def test_recurrent_dropout_over_the_segments_of_the_character_level_model() -> None:
+    sizes = {"embedding": WIDTH, "hidden": WIDTH, "attention": 8, "filters": (5, 4), "segment": 2, "highway": 1}
+    model = build(CharacterLevel, CharacterLevelConfig(**sizes, dropout_rnn=P))
+    assert_states_are_dropped(model, model.encoders["src"].rnn)
+
+
+def test_edit_operations_drop_units_of_embeddings_and_of_the_deep_output() -> None:
+    model = build(ChainedEditOperations, ChainedEditOperationsConfig(embedding=WIDTH, hidden=WIDTH, dropout=P))
+    deep, translator = (model.deep_state, model.deep_operation, model.deep_context), model.translator
+    read = [(model.embed_operations, model.deep_operation), (model.embed_src, translator.encoder)]
+    batch = Batch(texts(model).streams, Target(prefix(), torch.ones_like(prefix(), dtype=torch.bool)))
+    layers = {*(layer for pair in read for layer in pair), *deep, translator.features, translator.lstm}
+    with recorded(*layers, model.embed_mt, model.encoder, model.head, translator.head) as calls, torch.no_grad():
+        model(batch)
+    for table, reader in read:
+        assert_units_are_dropped(calls[reader][0][0], calls[table][0][1])
+    for call, reader in enumerate((model.encoder, translator.lstm)):
+        assert_units_are_dropped(calls[reader][0][0], calls[model.embed_mt][call][1])
+    features = sum(calls[layer][0][1] for layer in deep)
+    assert_units_are_dropped(calls[model.head][0][0], features.tanh())
+    assert_units_are_dropped(calls[translator.head][0][0], calls[translator.features][0][1].tanh())
 
 
 @pytest.mark.parametrize("model_class", LSTMS)
@@ -215,6 +261,17 @@ def test_transformer_layers_drop_units_of_every_sublayer_and_inner_units() -> No
             assert_units_are_dropped(total - residual, calls[sublayer][0][1])
             residual = normalised
         assert_units_are_dropped(calls[layer.outer][0][0], calls[layer.inner][0][1].relu())
+
+
+def test_the_view_of_mt_in_a_cross_encoder_drops_units_and_weights_of_its_attention() -> None:
+    sizes = {"layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": WIDTH, "heads": 2, "feed_forward": WIDTH}
+    model = build(CrossEncoder, CrossEncoderConfig(**sizes, norm="post", dropout=P, dropout_attention=0.5))
+    (view,) = model.views
+    with recorded(view, view.attention, view.layer_norm) as calls:
+        run(model)
+    total, attended = calls[view.layer_norm][0][0], calls[view.attention][0][1]
+    assert_units_are_dropped(total - calls[view][0][0], attended)
+    assert view.attention.dropout == 0.5
 
 
 def test_dropout_of_attention_and_of_inner_units_can_be_off_by_themselves() -> None:
