@@ -1,5 +1,7 @@
 """Every architecture is held to the laws: one of each family by the quick tests, all others by the slow tests."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from tiny import (
@@ -66,3 +68,9 @@ def test_the_representative_ensemble_mixes_families_and_inputs() -> None:
     members, _, _ = ENSEMBLES[FAMILIES["ensemble"][0]]
     assert len({family for family, names in FAMILIES.items() if set(members) & set(names)}) > 1
     assert {len(build(name, torch.float32).spec.inputs) for name in members} == {1, 2}
+
+
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if "checkpoint" not in TINY[name]])
+def test_each_page_says_whether_one_call_decodes_many_tokens(name: str) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "architectures", f"{name}.md").read_text("utf-8")
+    assert f"`ModelSpec.parallel` is {str(build(name, torch.float32).spec.parallel).lower()}" in page
