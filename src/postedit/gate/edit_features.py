@@ -11,7 +11,7 @@ import numpy as np
 from postedit.core.editor import Edit, Editor, PostEdit, Segment
 from postedit.core.evidence import Evidence
 from postedit.evaluate.tokenisation import Tokenize, characters_of
-from postedit.text.edits import apply_edits, changes
+from postedit.text.edits import apply_edits, changes, check_edits
 
 _LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which may be 0
 
@@ -60,12 +60,16 @@ def judge(
 
     An editor that can score given texts scores mt, the correction, and mt with each edit alone. `results` must have
     evidence if the editor has any. `tokenize`: what counts as a word.
+
+    Raises:
+        DataError: if a correction does not have the edits that make it of mt, so that they could not be taken back.
     """
     mt = [segment.mt or "" for segment in segments]
     asked: list[list[str]] = []
     for text, result in zip(mt, results, strict=True):
+        check_edits(text, result.text, result.edits)
         alone = [apply_edits(text, result.text, [edit]) for edit in result.edits]
-        asked.append([text, result.text, *(alone if len(alone) > 1 else [])] if result.changed else [])
+        asked.append([text, result.text, *(alone if len(alone) > 1 else [])] if result.edits else [])
     rows = [row for row, texts in enumerate(asked) for _ in texts]
     if editor.abilities.forced_scores:
         scored = editor.score_segments([segments[row] for row in rows], [text for texts in asked for text in texts])

@@ -11,6 +11,7 @@ from postedit.core.search_config import SearchConfig
 from postedit.editing.results import keep_edits
 from postedit.gate.edit_features import judge
 from postedit.gate.gate import Gate
+from postedit.text.edits import check_edits
 
 
 class Gated(EditorWrapper[Editor]):
@@ -54,8 +55,8 @@ class Gated(EditorWrapper[Editor]):
         """Return one correction per segment, without the edits that do not pass.
 
         Raises:
-            DataError: if a segment has no mt, or constraints that an edit taken back could break, or if the editor
-                gives no confidences and there is no gate.
+            DataError: if a segment has no mt, or constraints that an edit taken back could break, or if a correction
+                does not have the edits that make it of mt, or without a gate, their confidences.
             ModelFolderError: if the gate was made for another editor or other search options.
         """
         config = search or self.search
@@ -64,7 +65,9 @@ class Gated(EditorWrapper[Editor]):
             raise DataError(_CONSTRAINED)
         if self.gate is None:
             edits = edited(self.inner, segments, config, evidence)
-            if self.min_confidence and any(edit.changed and not edit.confidences for edit in edits):
+            for one, edit in zip(segments, edits, strict=True):
+                check_edits(one.mt or "", edit.text, edit.edits)
+            if self.min_confidence and any(len(edit.confidences) < len(edit.edits) for edit in edits):
                 raise DataError("this editor has no confidence in its edits that min_confidence could compare")
             return [
                 keep_edits(one.mt or "", edit, [value >= self.min_confidence for value in edit.confidences])

@@ -27,7 +27,7 @@ from postedit.files.output_codes import Fault
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.jobs.editing import edit_records, edit_window, kept_spans, window_lines, windows_of
 from postedit.jobs.translation_files import FileTask, UnitReader, find_tasks, open_file, read_pairs
-from postedit.text.edits import apply_edits
+from postedit.text.edits import check_edits
 from postedit.text.protected_spans import Value
 
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
@@ -169,13 +169,7 @@ class CopyWriter:
 
     def _corrected(self, task: FileTask, unit: Unit, record: dict[str, Any], result: PostEdit, mt: str) -> Corrected:
         """Return the new target of a unit with a target; add protected spans that it would have lost to the record."""
-        if result.changed and not result.edits:
-            raise DataError("the editor returned a correction without its edits; find them by `edits_between`")
-        if apply_edits(mt, result.text, result.edits) != result.text:
-            raise DataError(
-                f"the editor returned edits that do not make {result.text!r:.80} of {mt!r:.80}; find them by "
-                "`edits_between`"
-            )
+        check_edits(mt, result.text, result.edits)
         corrected = correct(unit, result, task.format.escape(unit))
         # An edit that was given up may have been one half of moving a protected span.
         broken = self.broken_spans(unit.source.text.strip(), mt, corrected.result.text) if corrected.given_up else ()

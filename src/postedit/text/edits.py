@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
+from postedit.core.errors import DataError
 from postedit.core.scripts import has_unspaced_run
 from postedit.core.special_tokens import STEP
 from postedit.text.words import CHARACTER_PARTS, SPACED_WORD, UNSPACED_CHARACTER, Word
@@ -92,6 +93,20 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
         parts += [mt[done : edit.mt_span[0]], text[slice(*edit.pe_span)]]
         done = edit.mt_span[1]
     return "".join([*parts, mt[done:]])
+
+
+def check_edits(mt: str, text: str, edits: Sequence[Edit]) -> None:
+    """Check that the edits of a correction, perhaps by an editor of the user's own, turn `mt` into `text`.
+
+    Raises:
+        DataError: if they do not, or there are none.
+    """
+    if text != mt and not edits:
+        raise DataError("the editor returned a correction without its edits; find them by `edits_between`")
+    if apply_edits(mt, text, edits) != text:
+        raise DataError(
+            f"the editor returned edits that do not make {text!r:.80} of {mt!r:.80}; find them by `edits_between`"
+        )
 
 
 _KATAKANA: Final = r"[\u30a1-\u30fa\u30fc-\u30fe\u3099\u309a]+"  # a foreign word, half of which means nothing

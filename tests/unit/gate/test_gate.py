@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import tiny_models
 import torch
 
 from postedit import PostEditor
-from postedit.core.editor import Edit, Identity, PostEdit, segments_of
+from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment, segments_of
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
@@ -254,3 +256,46 @@ def test_damaged_gates_are_refused(editor: PostEditor, tmp_path: Path) -> None:
         file.write_text(other)
         with pytest.raises(ModelFolderError, match=r"gate\.json: is not a gate, which is a JSON file from"):
             Gate.load(file)
+
+
+class Own(Editor):
+    """Returns one correction, as an editor of the user's own that may not keep to the interface."""
+
+    abilities = Abilities()
+
+    def __init__(self, result: PostEdit) -> None:
+        self.result = result
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("own",))
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [self.result] * len(segments)
+
+
+WORD = Edit("replace", (0, 1), (0, 1))
+
+
+@pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [((), "without its edits"), ((replace(WORD, pe_span=(0, 2)),), "edits that do not make 'x b' of 'a b'")],
+)
+def test_no_gate_lets_pass_what_it_could_not_take_back(changed: bool, edits: tuple[Edit, ...], message: str) -> None:
+    own = Own(PostEdit("x b", changed, edits=edits, confidences=(0.1,) * len(edits)))
+    weights = (0.0,) * COUNT
+    closed = Gate(Rule("edit", Calibrator(weights, (1.0,) * COUNT, weights, 0.0), None, 9), own.identity())
+    for gated in (Gated(own, closed), Gated(own, min_confidence=0.5)):
+        with pytest.raises(DataError, match=message):
+            gated.edit(["s"], ["a b"])
+
+
+@pytest.mark.parametrize("confidences", [(), (0.9,)])
+def test_an_edit_without_a_confidence_does_not_pass(confidences: tuple[float, ...]) -> None:
+    edits = (WORD, Edit("replace", (2, 3), (2, 3)))
+    with pytest.raises(DataError, match="has no confidence"):
+        Gated(Own(PostEdit("x y", False, edits=edits, confidences=confidences)), min_confidence=0.5).edit(
+            ["s"], ["a b"]
+        )
