@@ -52,8 +52,9 @@ _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"(?<!\s)\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
 _EMPHASIS: Final = ("**", "__", "`", "*")  # marks for bold, italics or code
 _HEADING: Final = re.compile(r"\A#+ ")
-_DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of text, so that it may look different from what it is."""
+_MAY_ADD: Final = frozenset(f"\n\r\t{JOINERS}\u061c\u200e\u200f")
+"""Control and invisible characters that a correction may add: line ends, and marks that Persian or Hebrew need. Others
+hide text, or make it look different from what it is."""
 
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
 
@@ -129,9 +130,8 @@ def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
 
 
 def _is_damaged(question: Question, text: str) -> bool:
-    known = {*question.src, *question.mt}
-    return any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter == "\ufffd" or letter in _DIRECTIONS
-               for letter in {*text} - known if letter not in "\n\r\t")  # fmt: skip
+    new = {*text} - {*question.src, *question.mt} - _MAY_ADD
+    return any(unicodedata.category(letter).startswith("C") or letter == "\ufffd" for letter in new)
 
 
 def _has_chatter(question: Question, text: str) -> bool:

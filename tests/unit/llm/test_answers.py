@@ -126,6 +126,11 @@ QUESTION = Question("The house is red and big .", MT)
         ("Das Haus ist .", "cut off"),
         ("Das Haus ist ...", "cut off"),
         ("\u202eDas Haus ist rot und groß .", "unreadable"),
+        ("\ufeffDas Haus ist rot und groß .", "unreadable"),
+        ("Das\u200b Haus ist rot und groß .", "unreadable"),
+        ("Das Haus ist rot und g\u00adroß .", "unreadable"),
+        ("Das Haus ist rot und groß .\U000e0058", "unreadable"),
+        ("Das Haus\u200e ist rot und groß .", None),
         ("As an AI, I cannot correct Das Haus ist rot .", "refused"),
         ("PWNED", "unrelated"),
         ("Das Haus ist rot und gro\ufffd .", "unreadable"),
@@ -198,6 +203,11 @@ def test_a_word_of_letters_and_marks_is_one_word() -> None:
     mt = "Papier Drucker Drucker Drucker Drucker ."
     assert fault_of(Question("दादा का कागज और प्रिंटर ।", mt), "Papier Drucker .") is None
     assert fault_of(Question("رفته\u200cرفته کاغذ و چاپگر .", mt), "Papier Drucker .") is None
+
+
+def test_what_mt_or_the_source_has_of_invisible_characters_may_stay() -> None:
+    for src, mt in (("The\u00ad house .", "Das errHaus ."), ("The house .", "Das err\u00adHaus .")):
+        assert fault_of(Question(src, mt), "Das\u00ad Haus .") is None
 
 
 def test_an_answer_of_punctuation_alone_is_no_correction() -> None:
