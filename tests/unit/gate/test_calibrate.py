@@ -285,6 +285,7 @@ def test_an_edit_in_text_without_spaces_can_gain_alone(tokenize: Tokenize, opens
     assert (found.rule.threshold is not None) == opens
     assert found.rule.tokenize == tokenize
     assert found.ungated == (3.0 if opens else 0.0)
+    assert found.rule.longest == (3 if opens else 1)
 
 
 def test_too_few_changes_teach_nothing(generator: np.random.Generator) -> None:

@@ -24,6 +24,7 @@ def test_edits_that_save_nothing_on_average_seldom_pass(name: str, lines: int) -
     found = [e_value(gains, 5.0, expected) for expected, gains in samples]
     # At most 5 % in truth; three standard errors of 400 draws are 3.3 %.
     assert np.mean([value >= 20.0 for value in found]) <= 0.05 + 0.033
+    assert np.mean(found) <= 1.0 + 3.0 * np.std(found) / np.sqrt(DRAWS), "the capital does not grow"
 
 
 def test_edits_that_save_work_are_detected() -> None:
