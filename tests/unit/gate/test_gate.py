@@ -299,3 +299,12 @@ def test_an_edit_without_a_confidence_does_not_pass(confidences: tuple[float, ..
         Gated(Own(PostEdit("x y", False, edits=edits, confidences=confidences)), min_confidence=0.5).edit(
             ["s"], ["a b"]
         )
+
+
+def test_only_the_words_of_edits_that_pass_are_limited() -> None:
+    edits = (WORD, Edit("replace", (2, 5), (2, 5)))
+    own = Own(PostEdit("x y z", True, -9.1, (-0.1, -9.0), edits, token_spans=((0, 1), (1, 2))))
+    (judged,) = judge(own, segments_of(["s"], ["a b c"]), [own.result])
+    weights = tuple(float(name == "sure") for name in Features.names())
+    rule = Rule("edit", Calibrator((0.0,) * COUNT, (1.0,) * COUNT, weights, 3.0), 0.5, longest=1)
+    assert rule("a b c", judged).text == "x b c"
