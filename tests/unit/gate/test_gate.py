@@ -13,7 +13,7 @@ import torch
 from postedit import PostEditor
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment, segments_of
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.search_config import SearchConfig
+from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
@@ -168,6 +168,16 @@ def test_features_compare_the_text_with_mt_under_the_model(editor: PostEditor) -
             assert judged.parts[0].values() == pytest.approx(judged.whole.values(), abs=1e-3)
 
 
+def test_a_gate_sees_the_attention_that_it_learnt_from(editor: PostEditor) -> None:
+    judged = judged_by(editor)
+    reads = any("src" in key.streams for key in editor.abilities.attention)
+    assert any(part.source for one in judged for part in one.parts) == reads
+    weights = tuple(float(name == "source") for name in Features.names())
+    rule = Rule("edit", Calibrator((0.0,) * COUNT, (1.0,) * COUNT, weights, 0.0), 0.0, 100)
+    found = Gated(editor, Gate(rule, editor.identity())).edit(SRC, MT)
+    assert [one.confidences for one in found] == [pytest.approx(rule.confidences(one)) for one in judged]
+
+
 def test_a_token_that_spells_two_edits_counts_once(editor: PostEditor) -> None:
     mt = MT[0]
     edits = (Edit("insert", (0, 0), (0, 1)), Edit("insert", (len(mt),) * 2, (len(mt) + 1, len(mt) + 2)))
@@ -222,7 +232,10 @@ def test_search_options_that_contradict_a_gate_are_refused(editor: PostEditor) -
     one = gate(editor, 0.5)
     with pytest.raises(DataError, match="one correction per segment: n_best must be 1, not 2"):
         Gated(editor, one).edit(SRC, MT, beam=2, n_best=2)
-    assert not Gated(editor, one).abilities.constraints
+    able = Gated(editor, one).abilities
+    assert not able.constraints
+    assert not able.n_best
+    assert able.needs_mt
     banned = editor.search.with_options(banned=["Haus"])
     for options in ({"prefix": ["es"] * len(MT)}, {"required": [["Haus"]] * len(MT)}, {"search": banned}):
         with pytest.raises(DataError, match="may take back"):
@@ -308,3 +321,11 @@ def test_only_the_words_of_edits_that_pass_are_limited() -> None:
     weights = tuple(float(name == "sure") for name in Features.names())
     rule = Rule("edit", Calibrator((0.0,) * COUNT, (1.0,) * COUNT, weights, 3.0), 0.5, longest=1)
     assert rule("a b c", judged).text == "x b c"
+
+
+def test_gates_know_options_by_their_former_names(tmp_path: Path) -> None:
+    weights, settings = (0.0,) * COUNT, dict.fromkeys(FORMER_NAMES.values(), 1)
+    rule = Rule("edit", Calibrator(weights, (1.0,) * COUNT, weights, 0.0), 0.5, 9)
+    made = Gate(rule, Identity(("x",), settings))
+    replace(made, identity=Identity(("x",), dict.fromkeys(FORMER_NAMES, 1))).save(tmp_path / "gate.json")
+    Gate.load(tmp_path / "gate.json").check(made.identity)
