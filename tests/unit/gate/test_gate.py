@@ -329,3 +329,11 @@ def test_gates_know_options_by_their_former_names(tmp_path: Path) -> None:
     made = Gate(rule, Identity(("x",), settings))
     replace(made, identity=Identity(("x",), dict.fromkeys(FORMER_NAMES, 1))).save(tmp_path / "gate.json")
     Gate.load(tmp_path / "gate.json").check(made.identity)
+
+
+def test_another_gate_or_confidence_makes_another_editor() -> None:
+    weights, own = (0.0,) * COUNT, Own(PostEdit("a", False))
+    rule = Rule("edit", Calibrator(weights, (1.0,) * COUNT, weights, 0.0), 0.5, 9)
+    gates = [Gate(rule, own.identity()), Gate(replace(rule, threshold=0.6), own.identity())]
+    editors = [Gated(own), Gated(own, min_confidence=0.5), *(Gated(own, one) for one in gates)]
+    assert len({repr(one.identity()) for one in editors}) == 4
