@@ -15,7 +15,7 @@ from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, percentage
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader, root_name
-from postedit.files.xml_text import escape, indent_before, marked_text
+from postedit.files.xml_text import escape, indent_before, marked_text, plain_text
 from postedit.text.language_tags import same_language
 
 _ALL: Final = "*all*"  # `srclang` of memories in which any language may be the source
@@ -200,7 +200,7 @@ def _units(collected: Collected, first: tuple[str, Element], second: tuple[str, 
         state=None if level is None else _STATES.get(marked_text(collected, level).text.strip()),
         origin=_origin(unit, variant, texts),
         score=next((percentage(text) for name, text in texts.items() if _SCORE_PROPS.fullmatch(name)), None),
-        notes=tuple(marked_text(collected, one).text for one in notes),
+        notes=tuple(plain_text(collected, one) for one in notes),
         candidates=tuple(OtherTarget(marked_text(collected, one), former=True) for one in former),
         languages=(first[0], second[0]),
         slot=_Slot(collected, variant, target, level),

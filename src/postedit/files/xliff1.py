@@ -12,7 +12,7 @@ from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id,
 from postedit.files.xliff1_limits import is_filled, max_length, rooms_of
 from postedit.files.xliff1_patches import Slot, is_rejected, segments_of, slot_of, status_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader, xliff_version
-from postedit.files.xml_text import FEEDBACK, escape, marked_text, tracked_changes
+from postedit.files.xml_text import FEEDBACK, escape, marked_text, plain_text, tracked_changes
 
 Value = TypeVar("Value")
 
@@ -143,7 +143,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
         source=MarkedText(""),  # set below, for the unit or for each segment
         target=None,
         locked=_is_locked(collected) or _has_repeated(numbers) or _has_repeated(of_targets),
-        notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
+        notes=tuple(plain_text(collected, note) for note in element.elements("note")),
         languages=(
             file_values.get("source-language") or source.attributes.get("xml:lang", ""),
             file_values.get("target-language") or ("" if target is None else target.attributes.get("xml:lang", "")),

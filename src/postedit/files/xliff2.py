@@ -17,7 +17,7 @@ from postedit.files.size_restrictions import max_length, measures, rooms_of
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id, percentage
 from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
-from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
+from postedit.files.xml_text import escape, indent_before, marked_text, plain_text, tag_name, with_attributes
 
 _MATCHES: Final = "urn:oasis:names:tc:xliff:matches:2.0"
 _NAMESPACES: Final = {
@@ -122,9 +122,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
     root: Mapping[str, str] = collected.ancestors[0].attributes if collected.ancestors else {}
     file = next((one.attributes.get("id", "") for one in collected.ancestors if one.name == "file"), "")
     translate = next((one.attributes["translate"] for one in reversed(around) if "translate" in one.attributes), "yes")
-    notes = tuple(
-        marked_text(collected, note).text for all in element.elements("notes") for note in all.elements("note")
-    )
+    notes = tuple(plain_text(collected, note) for all in element.elements("notes") for note in all.elements("note"))
     segments = list(element.elements("segment"))
     rooms = rooms_of(collected, measured)
     divided = any(_has_open_span(part) for part in element.elements("segment", "ignorable"))

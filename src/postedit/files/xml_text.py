@@ -46,6 +46,12 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
     return MarkedText.of(parts, PHRASE_MARKUP if is_of_phrase else MARKUP)
 
 
+def plain_text(collected: Collected, element: Element) -> str:
+    """Return the characters of an element that is read by people, such as a note; in it, escaped markup is text."""
+    parts = _parts(collected, element, frozenset())
+    return "".join(part if isinstance(part, str) else part[0] for part in parts if not isinstance(part, Code))
+
+
 def tracked_changes(element: Element) -> frozenset[str]:
     """Return the types (`mtype`) of the tracked changes of SDL Trados that are in an element."""
     own = (child.attributes.get("mtype", "") for child in element.elements())

@@ -46,8 +46,8 @@ def test_a_file_is_recognised_by_its_root() -> None:
 
 def test_a_unit_has_both_segments_and_the_notes() -> None:
     target = variant("DE", "B <bpt i='1'>&lt;b></bpt>c<ept i='1'>&lt;/b></ept>")
-    (unit,) = units(f"<tu tuid='7'><note>n</note>{target}{variant('en-us', 'A')}</tu>")
-    assert (unit.id, unit.languages, unit.notes) == ("7", ("en-us", "DE"), ("n",))
+    (unit,) = units(f"<tu tuid='7'><note>Not &lt;b>bold&lt;/b></note>{target}{variant('en-us', 'A')}</tu>")
+    assert (unit.id, unit.languages, unit.notes) == ("7", ("en-us", "DE"), ("Not <b>bold</b>",))
     assert unit.target is not None
     assert (unit.source.text, unit.target.text, len(list(unit.target.pairs()))) == ("A", "B c", 1)
     assert (unit.state, unit.origin, unit.score, unit.locked) == (None, None, None, False)

@@ -64,12 +64,12 @@ def test_a_root_without_version_has_that_of_its_namespace() -> None:
 
 
 def test_a_unit_has_source_target_notes_and_languages() -> None:
-    unit = one("<source>A <g id='1'>b</g></source><target>C &amp; d</target><note>n</note>")
+    unit = one("<source>A <g id='1'>b</g></source><target>C &amp; d</target><note>Not &lt;b&gt;bold&lt;/b&gt;</note>")
     assert (unit.id, unit.languages) == ("a.txt#1", ("en", "de"))
     assert unit.source.text == "A b"
     assert unit.target is not None
     assert unit.target.text == "C & d"
-    assert unit.notes == ("n",)
+    assert unit.notes == ("Not <b>bold</b>",)
 
 
 WORLDSERVER = (

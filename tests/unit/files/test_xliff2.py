@@ -74,11 +74,12 @@ def test_a_file_is_recognised_by_its_root(head: str, expected: bool) -> None:
 
 def test_segments_are_units_with_ids_notes_and_languages() -> None:
     first, second = units(
-        '<unit id="u1"><notes><note>n</note></notes><segment id="a"><source>A <pc id="1">b</pc></source>'
+        '<unit id="u1"><notes><note>Not &lt;b&gt;bold&lt;/b&gt;</note></notes>'
+        '<segment id="a"><source>A <pc id="1">b</pc></source>'
         "<target>C &amp; d</target></segment><ignorable><source> </source></ignorable>"
         "<segment><source>E</source></segment></unit>"
     )
-    assert (first.id, first.languages, first.notes) == ("f1#u1#a", ("en", "de"), ("n",))
+    assert (first.id, first.languages, first.notes) == ("f1#u1#a", ("en", "de"), ("Not <b>bold</b>",))
     assert first.source.text == "A b"
     assert first.target is not None
     assert first.target.text == "C & d"
