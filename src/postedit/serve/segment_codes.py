@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
+from xml.sax.saxutils import unescape
 
 from rapidfuzz.distance import Levenshtein
 
@@ -12,7 +13,8 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, Escape, Mark
 from postedit.files.output_codes import PlacedCodes
 from postedit.serve.store_base import as_json
 
-_LABEL: Final = 200  # characters of a code that the API shows, at most
+_LABEL: Final = 200  # characters of a code that the API shows, at most; people read <b>, not &lt;b&gt;
+_QUOTE: Final = {"&quot;": '"'}
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
 _PAIR: Final = 3  # index of the pair in a code of `marks_of`
@@ -99,7 +101,7 @@ def placed_codes(placed: PlacedCodes, like: MarkedText | None = None) -> list[di
 
 
 def _api_code(at: int, name: str, code: Code) -> dict[str, Any]:
-    return {"at": at, "id": name, "kind": code.kind, "label": code.raw[:_LABEL]}
+    return {"at": at, "id": name, "kind": code.kind, "label": unescape(code.raw, _QUOTE)[:_LABEL]}
 
 
 def place_target(
