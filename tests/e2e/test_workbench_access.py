@@ -9,6 +9,19 @@ from workbench_service import WIDE, Service, new_context, wait_for_proposals
 
 pytestmark = browser.needs_browser()
 
+SPOKEN = """() => {
+  globalThis.spoken = [];
+  const isLive = (one) => one.closest("[aria-live], [role=status], [role=alert], output");
+  new MutationObserver((changes) => changes.forEach(({ target, addedNodes }) => {
+    const nodes = addedNodes.length ? [...addedNodes] : [target];
+    for (const node of nodes) {
+      const place = isLive(node.nodeType === Node.TEXT_NODE ? node.parentElement : node);
+      if (place?.textContent) globalThis.spoken.push(place.textContent);
+    }
+  })).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+"""Notes all that screen readers are told in live regions."""
+
 
 def file_of(service: Service, name: str, content: bytes, glossary: str = "") -> str:
     """Make a project with a file; return the address of the file."""
@@ -42,3 +55,21 @@ def test_forced_colours_hide_no_word_and_no_state(scheme: str, chromium: Any, se
     )
     assert others.count(present) == 1
     context.close()
+
+
+@pytest.mark.slow
+def test_a_target_that_is_too_long_is_told_once(service: Service, page: Any) -> None:
+    content = xliff(("a tree", "ein Baum")).replace(
+        b'<trans-unit id="1"', b'<trans-unit id="1" maxwidth="10" size-unit="char"'
+    )
+    page.goto(f"{file_of(service, 'Long', content)}/1")
+    page.locator(".length", has_text="8 of 10 characters").wait_for()
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+End")
+    page.evaluate(SPOKEN)
+    for letter in "abcdef":
+        page.keyboard.type(letter)
+        page.wait_for_timeout(100)
+    page.get_by_text("14 of 10 characters · 4 too long").wait_for()
+    page.wait_for_timeout(1500)  # messages are told one after the other
+    assert [one for one in page.evaluate("spoken") if "too long" in one] == ["11 of 10 characters · 1 too long"]

@@ -105,7 +105,7 @@ function Below({ editing, segment, onPast }) {
   const past = segment.version > 0 && html`<button type="button" title=${keysOf("past")} onClick=${onPast}>${t.editor.past}</button>`;
   if (editing.isLocked) return html`<p class="hint">${editing.mayWrite ? t.editor.locked : t.editor.readOnly}</p>${past && html`<div class="actions below">${past}</div>`}`;
   return html`
-    <${Length} draft=${draft} most=${segment.max_length} />
+    <${Length} key=${segment.number} draft=${draft} most=${segment.max_length} />
     ${disorder(draft.content.codes) > disorder(draft.proposal.mt_codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
     <div class="actions below">
       <button type="button" class="primary" title=${keysOf("confirm")} onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
@@ -120,8 +120,9 @@ function Below({ editing, segment, onPast }) {
 }
 
 function Length({ draft, most }) {
-  if (most === null) return null;
   const now = countPoints(plain(draft.content.flat));
-  const isOver = now > most;
-  return html`<p class=${isOver ? "length over" : "length"} role=${isOver ? "alert" : undefined}>${t.editor.length(now, most)}${isOver && ` · ${t.editor.tooLong(now - most)}`}</p>`;
+  const isOver = most !== null && now > most;
+  const text = most === null ? "" : `${t.editor.length(now, most)}${isOver ? ` · ${t.editor.tooLong(now - most)}` : ""}`;
+  useEffect(() => { if (isOver) announce(text); }, [isOver]); // once, not with each letter
+  return text && html`<p class=${isOver ? "length over" : "length"}>${text}</p>`;
 }
