@@ -45,7 +45,8 @@ _FRESH_SECONDS: Final = 5.0
 _SHORT: Final = 10_000
 """Characters of texts below which work with them takes a second at most."""
 
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods of requests that change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ def _found(key: str, request: Request, service: Service, *, counts: bool) -> Cal
         found = _of_session(service, cookie)
         if found is not None:
             given = request.headers.get(CSRF_HEADER, "")
-            if request.method not in _SAFE and not hmac.compare_digest(given.encode(), found.csrf.encode()):
+            if request.method not in SAFE_METHODS and not hmac.compare_digest(given.encode(), found.csrf.encode()):
                 message = f"the header {CSRF_HEADER} must have the token that GET /v1/session gives"
                 raise HttpError(403, message, "csrf")
             return found

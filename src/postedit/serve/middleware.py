@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postedit.core.errors import PosteditError
-from postedit.serve.accounts import COOKIE, LOCAL, Caller, caller_known
+from postedit.serve.accounts import COOKIE, LOCAL, SAFE_METHODS, Caller, caller_known
 from postedit.serve.engine import TOO_BUSY
 from postedit.serve.http_errors import FAILED, HttpError, error_response, response_to
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
@@ -38,10 +38,7 @@ _HEADERS: Final = (
 )
 """Headers of every response, unless a route sets its own; as ASGI bytes, since overloads need fast refusals."""
 
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing."""
-
-_METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+_METHODS: Final = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 """Methods that metrics name; others, as clients may send any word, count as "other"."""
 
 _UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
@@ -230,7 +227,7 @@ class Gatekeeper:
 
     def _credentials(self, scope: Scope, headers: Headers) -> str:
         """Return the key or cookie of a request that may have a body; empty if there is nothing to check yet."""
-        if not self._auth_required or scope["method"] in _SAFE or scope["path"] == _SIGN_IN:
+        if not self._auth_required or scope["method"] in SAFE_METHODS or scope["path"] == _SIGN_IN:
             return ""
         if _has_key(headers):
             return headers["authorization"]
@@ -242,7 +239,7 @@ class Gatekeeper:
         if not self._auth_required and any(name.startswith(_FORWARDED) for name in headers):
             raise HttpError(403, _THROUGH_PROXY)
         has_key = self._auth_required and _has_key(headers)
-        if scope["method"] not in _SAFE and not has_key and _is_cross_site(headers):
+        if scope["method"] not in SAFE_METHODS and not has_key and _is_cross_site(headers):
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
         if self._auth_required and not has_key and _needs_sign_in(scope):  # refused before its body is read
             raise HttpError(401, "sign in, or send a key: Authorization: Bearer KEY", None, _CHALLENGE)
@@ -320,7 +317,7 @@ def _host_name(host: str) -> str:
 
 def _needs_sign_in(scope: Scope) -> bool:
     """Return whether a request would change something, but has no session cookie."""
-    is_open = scope["method"] in _SAFE or scope["path"] in _OPEN
+    is_open = scope["method"] in SAFE_METHODS or scope["path"] in _OPEN
     return not is_open and COOKIE not in HTTPConnection(scope).cookies
 
 

@@ -134,10 +134,7 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     access.caller.require("admin")
     user = access.store.people.create_user(asked.name, asked.password, admin=asked.admin)
     _log.info("user %s added by %s", asked.name, access.caller.name)
-    found = next((one for one in access.store.people.users() if one["id"] == user), None)
-    if found is None:
-        raise HttpError(404, f"there is no user {user!r}")
-    return found
+    return _user_json(access, user)
 
 
 @router.patch("/users/{user}", **answering(api.UserOut))
@@ -149,10 +146,7 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
     access.store.people.change_user(user, **given)
     changed = (name if name == "password" else f"{name}={value}" for name, value in given.items())
     _log.info("user %s changed by %s: %s", user, access.caller.name, ", ".join(changed))
-    found = next((one for one in access.store.people.users() if one["id"] == user), None)
-    if found is None:
-        raise HttpError(404, f"there is no user {user!r}")
-    return found
+    return _user_json(access, user)
 
 
 @router.get("/keys", **answering(api.KeyList))
@@ -178,6 +172,13 @@ def delete_key(key: Id, access: AccessDep) -> None:
     """Delete one of the caller's keys; administrators may delete any key."""
     access.store.people.delete_key(key, None if access.caller.may("admin") else _own(access.caller))
     _log.info("key %s deleted by %s", key, access.caller.name)
+
+
+def _user_json(access: AccessDep, user: str) -> dict[str, Any]:
+    found = next((one for one in access.store.people.users() if one["id"] == user), None)
+    if found is None:
+        raise HttpError(404, f"there is no user {user!r}")
+    return found
 
 
 def _own(caller: CallerDep) -> str:

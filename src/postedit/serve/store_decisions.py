@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from postedit.adapt.correction import Correction
 from postedit.core.errors import DataError
 from postedit.files.corrections import margins
-from postedit.serve.schema import decisions, events, segments
+from postedit.serve.schema import OPEN_STATES, decisions, events, segments
 from postedit.serve.segment_codes import ApiCode, marked_text_of, place_target, placed_codes
 from postedit.serve.segment_figures import SegmentFigures, figures_of, learnt_decisions
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, now, one_row
@@ -24,9 +24,6 @@ DecidedState = Literal["seen", "open", "draft", "confirmed"]
 
 _TOGETHER: Final = timedelta(seconds=2)
 """Maximum time between successive drafts of one person of which only the last is kept: typing saves many."""
-
-_FILLED = ("new", "seen")
-"""States of repetitions that are filled in when a segment is confirmed."""
 
 
 _AT_ONCE: Final = 1000  # repetitions filled in per transaction, during which others cannot write
@@ -280,7 +277,7 @@ def _filled_by(change: ProjectChange, file: str, number: int, decision: Row) -> 
 
 def _repetitions(change: ProjectChange, row: Row, after: int) -> list[int]:
     """Return numbers of repetitions of a segment, after a number, that are undecided or were filled in from it."""
-    open_ones = segments.c.state.in_(_FILLED) | (segments.c.filled_from == row["number"])
+    open_ones = segments.c.state.in_(OPEN_STATES) | (segments.c.filled_from == row["number"])
     query = sql.select(segments.c.number).where(
         segments.c.file == row["file"],
         segments.c.same == row["same"],
