@@ -20,6 +20,7 @@ no text would be left. Edits joined by a moved word have the same reason."""
 
 _CDATA_END: Final = re.compile("]]>")
 _ESCAPED: Final = frozenset("&<>")  # characters that are escaped outside of CDATA sections
+_ENTITY: Final = re.compile(r"&#?\w+;")
 _MOST: Final = 1_000_000  # most codes times words of the output; 700 pairs around one word each take 1 to 2 s
 
 
@@ -46,7 +47,7 @@ class PlacedCodes:
             ValueError: if the file cannot contain a character.
         """
         marked = self.marked
-        contents = _contents(marked, self.output, self.origins)
+        contents = _contents(marked, self.output, self.origins, escape)
         was_literal, is_literal = _old_literal(marked), self._new_literal()
         raw = {}
         for position, content in enumerate(contents):
@@ -62,13 +63,13 @@ class PlacedCodes:
         codes = tuple((place, marked.codes[index][1]) for index, place in self.places.items())
         return MarkedText(self.output, raw, codes).written()
 
-    def not_literal(self) -> str:
+    def not_literal(self, escape: Escape) -> str:
         """Return the text in CDATA sections that they cannot contain: characters, or the end of a section."""
-        return "".join(self.output[slice(*span)] for span in self.spans_not_literal())
+        return "".join(self.output[slice(*span)] for span in self.spans_not_literal(escape))
 
-    def spans_not_literal(self) -> Iterator[TextSpan]:
+    def spans_not_literal(self, escape: Escape) -> Iterator[TextSpan]:
         """Yield the spans of the output that are in CDATA sections, where text has no escapes, but cannot be."""
-        contents = _contents(self.marked, self.output, self.origins)
+        contents = _contents(self.marked, self.output, self.origins, escape)
         for (opened, closed), codec in _literal(self.marked).items():
             start, end = self.places[opened], self.places[closed]
             yield from _matches(_CDATA_END, contents[start:end], start)
@@ -106,14 +107,15 @@ def place_codes(
     """
     aligned = TextAlignment(marked.text, output, edits)
     origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
-    faults = _unwritable(marked, output, edits, escape) | _made_markup(marked, output, edits, origins)
+    contents = _contents(marked, output, origins, escape)
+    faults = _unwritable(marked, output, edits, escape) | _made_markup(marked, output, edits, contents)
     if len(marked.codes) * len(aligned.new_words) > _MOST:
         return dict.fromkeys(range(len(edits)), "too many codes")
     pairs = dict(marked.pairs())
     places = code_places(marked, pairs, aligned, source) if marked.codes else {}
     faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
     placed = PlacedCodes(marked, output, places, origins)
-    for span in placed.spans_not_literal():
+    for span in placed.spans_not_literal(escape):
         for row in _writing(edits, *span) or range(len(edits)):
             faults.setdefault(row, "character")
     return _with_joined(faults, aligned, edits) if faults else placed
@@ -129,13 +131,13 @@ def _old_literal(marked: MarkedText) -> set[int]:
     return {at for one, two in _literal(marked) for at in range(marked.codes[one][0], marked.codes[two][0])}
 
 
-def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> list[str]:
-    """Return the content of each character of an output, which is what an XML parser would return for it.
+def _contents(marked: MarkedText, output: str, origins: Mapping[int, int], escape: Escape) -> list[str]:
+    """Return the content of each character of an output, which is what a parser of the file would return for it.
 
-    The content is an entity, such as `&lt;`, if a kept character is escaped twice in the file, or once in a CDATA
-    section. A new character has that of the same character in the text if this has it everywhere.
+    The content is an entity, such as `&lt;`, if a kept character is escaped twice in an XML file, or once in a CDATA
+    section or a PO file. A new character has that of the same character in the text if this has it everywhere.
     """
-    entities = _entities(marked)
+    entities = _entities(marked, escape)
     of_text: defaultdict[str, set[str]] = defaultdict(set)
     for position, character in enumerate(marked.text) if entities else ():
         of_text[character].add(entities.get(position, character))
@@ -145,11 +147,11 @@ def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> li
     return contents
 
 
-def _entities(marked: MarkedText) -> dict[int, str]:
-    """Return the contents of characters that are entities for an XML parser, by position."""
-    literal = _old_literal(marked)
+def _entities(marked: MarkedText, escape: Escape) -> dict[int, str]:
+    """Return the contents of characters that are entities for a parser of the file, by position."""
+    literal = range(len(marked.text)) if escape("&") == "&" else _old_literal(marked)
     contents = {at: raw if at in literal else unescape(raw) for at, raw in marked.raw.items() if "&" in raw}
-    return {at: content for at, content in contents.items() if len(content) > 1}  # otherwise it is the character
+    return {at: found[0] for at, content in contents.items() if (found := _ENTITY.search(content))}
 
 
 def _matches(pattern: re.Pattern[str], contents: Sequence[str], start: int) -> Iterator[TextSpan]:
@@ -189,10 +191,10 @@ def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], es
 
 
 def _made_markup(
-    marked: MarkedText, output: str, edits: Sequence[TextChange], origins: Mapping[int, int]
+    marked: MarkedText, output: str, edits: Sequence[TextChange], contents: Sequence[str]
 ) -> dict[int, Fault]:
     """Return the edits that make kept entities part of markup, as in `<b &lt;>`; an entity alone is a character."""
-    spans = _matches(marked.markup, _contents(marked, output, origins), 0)
+    spans = _matches(marked.markup, contents, 0)
     rows = {row for span in spans if span.end - span.start > 1 for row in _writing(edits, *span)}
     return dict.fromkeys(rows, "markup")
 

@@ -126,7 +126,7 @@ def place_target(
             escape(character)
         except ValueError as error:
             raise DataError(f"the target has a character that the file cannot have: {error}; remove it") from None
-    if wrong := placed.not_literal():
+    if wrong := placed.not_literal(escape):
         raise DataError(f"the target has {wrong[:20]!r} in a CDATA section, which cannot have it; remove it")
     return placed
 

@@ -143,7 +143,7 @@ def test_characters_that_change_sides_keep_their_meaning(
     marked = MarkedText.of(parts)
     stay = {position: position for position in range(len(marked.text))}
     placed = PlacedCodes(marked, marked.text, {0: start, 1: end}, stay)
-    assert (placed.written(escape), placed.not_literal()) == (expected, "")
+    assert (placed.written(escape), placed.not_literal(escape)) == (expected, "")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_cannot_enter_a_section_is_told(parts: list[Part], fault: str) -> N
     marked = MarkedText.of([*parts, *section("b", "iso-8859-1")])
     stay = {position: position for position in range(len(marked.text))}
     places = {0: 0, 1: len(marked.text)}
-    assert PlacedCodes(marked, marked.text, places, stay).not_literal() == fault
+    assert PlacedCodes(marked, marked.text, places, stay).not_literal(escape) == fault
 
 
 WORDS = ["alt", "b", "ß", "]]", ">", "&lt;", "&gt;", "&amp;", "&amp;lt;", "&nbsp;", "&#62;", "\r\n", "1,5", "."]

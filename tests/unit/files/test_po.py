@@ -243,6 +243,21 @@ def test_what_does_not_change_keeps_its_lines() -> None:
 
 
 @pytest.mark.parametrize(
+    ("strings", "new", "expected"),
+    [
+        ('"b &amp; c"', "b & c & d", "b &amp; c &amp; d"),
+        ('"a &lt; b"', "1 < a < b", "1 &lt; a &lt; b"),
+        ('"b &"\n" c"', "b & c & d", 'b &"\n" c & d'),
+        ('"b &am"\n"p; c"', "b & c & d", 'b &am"\n"p; c & d'),
+    ],
+)
+def test_a_new_character_is_written_like_the_same_one_in_the_text(strings: str, new: str, expected: str) -> None:
+    unit = target(strings)
+    assert unit.target is not None
+    assert set_back(unit.target, new, differences(unit.target.text, new), FORMAT.escape(unit)) == expected
+
+
+@pytest.mark.parametrize(
     ("comments", "after"),
     [
         ("", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
