@@ -7,7 +7,7 @@ from typing import Final
 
 from postedit.files.options import Origin
 from postedit.files.units import NewTarget, Patch, Unit
-from postedit.files.xml_patches import content_patches, patch, tag_patch
+from postedit.files.xml_patches import content_patches, declarations, declared, patch, space_of, tag_patch
 from postedit.files.xml_reader import Collected, Element
 from postedit.files.xml_text import indent_before, marked_text, tag_name, with_attributes
 
@@ -74,6 +74,7 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     dialect = "sdl" if any(slot_of(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
     is_whole = len(changed) >= _segments_with_text(collected, changed[0][0])
     state = {} if dialect else _state_after(target, changed, is_whole=is_whole)
+    state = state if all(one.mt for one, _ in changed) else _of_source(unit, target) | state
     if target is None:
         yield _new_target(collected, changed, state)
     elif slot.holder is None:  # an empty target beside segments of the source
@@ -150,13 +151,27 @@ def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if name in element.attributes}
 
 
+def _of_source(unit: Element, target: Element | None) -> dict[str, str]:
+    """Return the attributes that a target lacks for the codes of the source, which a translation has."""
+    sources = list(unit.elements("source", "seg-source"))
+    if target is None:
+        return declarations(declared(sources)) | space_of(sources[0])
+    return declarations(declared(sources), declared([target]))
+
+
+def _prefix(collected: Collected) -> str:
+    """Return the prefix of the names of the format in a unit, with a colon; or an empty string."""
+    unit = collected.element
+    return tag_name(collected.text(unit.start, unit.content)).removesuffix("trans-unit")
+
+
 def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], state: Mapping[str, str]) -> Patch:
     """Return the patch that adds a target, divided into the segments of the source if there are any."""
     unit = collected.element
     source, segmented = unit.first("source"), unit.first("seg-source")
     assert source is not None
     before = segmented or source
-    prefix = tag_name(collected.text(source.start, source.content)).removesuffix("source")
+    prefix = _prefix(collected)
     tag = with_attributes(f"<{prefix}target>", state)
     content = changed[0][1].content
     if segmented is not None:
@@ -198,8 +213,7 @@ def _added(changed: Sequence[tuple[Unit, NewTarget]]) -> str:
     slot = slot_of(changed[0][0])
     collected, after = slot.unit, slot.target or slot.unit.element.first("source")
     assert after is not None
-    prefix, colon, _ = tag_name(collected.text(after.start, after.content)).rpartition(":")
-    name, notes, former = prefix + colon, [], []
+    name, notes, former = _prefix(collected), [], []
     for unit, new in changed:
         segment = slot_of(unit).segment
         if new.note:
@@ -208,9 +222,11 @@ def _added(changed: Sequence[tuple[Unit, NewTarget]]) -> str:
         if new.keep_former and unit.target is not None and unit.mt:
             mid = f' mid="{html_escape(segment)}"' if segment else ""
             origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
+            held = [one for one in (slot.target, slot_of(unit).holder) if one is not None]
+            tag = with_attributes(f"<{name}target>", declarations(declared(held)) | space_of(held[0]))
             former.append(
                 f'<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
-                f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
+                f"{tag}{unit.target.written()}</{name}target></{name}alt-trans>"
             )
     space = indent_before(collected, collected.element, after)
     return "".join(space + one for one in [*notes, *former])

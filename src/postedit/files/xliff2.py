@@ -15,7 +15,15 @@ from postedit.files.marked_text import Code, Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 from postedit.files.size_restrictions import max_length, measures, rooms_of
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, joined_id, percentage
-from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
+from postedit.files.xml_patches import (
+    appended,
+    content_patches,
+    declarations,
+    declared,
+    patch,
+    space_of,
+    tag_patch,
+)
 from postedit.files.xml_reader import Collected, Element, Text, XmlReader, xliff_version
 from postedit.files.xml_text import escape, indent_before, marked_text, plain_text, tag_name, with_attributes
 
@@ -69,9 +77,9 @@ class _Slot:
 
     @property
     def prefix(self) -> str:
-        """Prefix of the names of the format in the file, with a colon; or empty."""
-        tag = self.unit.text(self.segment.start, self.segment.content)
-        return tag_name(tag).removesuffix("segment")
+        """Prefix of the names of the format in the unit, with a colon; or empty."""
+        element = self.unit.element
+        return tag_name(self.unit.text(element.start, element.content)).removesuffix("unit")
 
 
 class Xliff2:
@@ -251,25 +259,28 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         yield _notes(slot, [f"{_slot(one).id}: {note}" if several else note for one, note in notes])
     named = {_slot(one).id for one in former} | {_slot(one).id for one, _ in notes if several}
     for one, new in changed:
-        yield from _segment_patches(_slot(one), new, with_id=_slot(one).id in named)
+        yield from _segment_patches(one, new, with_id=_slot(one).id in named)
 
 
-def _segment_patches(slot: _Slot, new: NewTarget, with_id: bool) -> Iterator[Patch]:
+def _segment_patches(unit: Unit, new: NewTarget, with_id: bool) -> Iterator[Patch]:
+    slot = _slot(unit)
     segment, source, target = slot.segment, slot.child("source"), slot.child("target")
+    assert source is not None
+    own = declarations(declared([source]))  # a translation has the codes of the source
     number = {"id": slot.id} if with_id and "id" not in segment.attributes else {}
     is_kept = _state(segment) is UnitState.REJECTED  # only a person accepts what a person rejected
     after = {"state": _NEW_STATE["state"]} if is_kept else _NEW_STATE
     yield tag_patch(slot.unit, segment, number | (_CONFIRMED if new.author else after))
     if target is not None:
-        yield from content_patches(slot.unit, target, new.content)
+        yield from content_patches(slot.unit, target, new.content, {} if unit.mt else own)
         return
-    assert source is not None
     if "trgLang" not in slot.unit.ancestors[0].attributes:
         raise DataError(
             f'{slot.path}: does not say the language of targets; add trgLang, such as trgLang="de", to <xliff>'
         )
     indent = indent_before(slot.unit, segment, source)
-    text = f"{indent}<{slot.prefix}target>{new.content}</{slot.prefix}target>"
+    tag = with_attributes(f"<{slot.prefix}target>", own | space_of(source))
+    text = f"{indent}{tag}{new.content}</{slot.prefix}target>"
     yield patch(slot.unit, source.end, source.end, text)
 
 
@@ -314,11 +325,9 @@ def _match(unit: Unit, prefix: str, scope: Mapping[str, str]) -> str:
 
 def _copy(slot: _Slot, element: Element, marked: MarkedText, scope: Mapping[str, str]) -> str:
     """Return a copy of `source` or `target` as XML for a match."""
-    space = element.attributes.get("xml:space")
-    attributes = declarations(declared(slot.around(slot.segment, element)), scope)
-    attributes += "" if space is None else f' xml:space="{html_escape(space)}"'
+    attributes = declarations(declared(slot.around(slot.segment, element)), scope) | space_of(element)
     name = f"{slot.prefix}{element.name}"
-    return f"<{name}{attributes}>{_self_contained(marked).written()}</{name}>"
+    return f"{with_attributes(f'<{name}>', attributes)}{_self_contained(marked).written()}</{name}>"
 
 
 def _original_data(slot: _Slot, scope: Mapping[str, str]) -> str:
@@ -334,8 +343,8 @@ def _original_data(slot: _Slot, scope: Mapping[str, str]) -> str:
     if held is None or not data:
         return ""
     name = f"{slot.prefix}originalData"
-    attributes = declarations(declared(slot.around(held)), scope)
-    return f"<{name}{attributes}>{''.join(slot.unit.text(one.start, one.end) for one in data)}</{name}>"
+    tag = with_attributes(f"<{name}>", declarations(declared(slot.around(held)), scope))
+    return f"{tag}{''.join(slot.unit.text(one.start, one.end) for one in data)}</{name}>"
 
 
 def _self_contained(marked: MarkedText) -> MarkedText:

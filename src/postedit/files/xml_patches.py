@@ -54,7 +54,12 @@ def declared(elements: Sequence[Element]) -> dict[str, str]:
     return found
 
 
-def declarations(wanted: Mapping[str, str], known: Mapping[str, str]) -> str:
+def declarations(wanted: Mapping[str, str], known: Mapping[str, str] = _NONE) -> dict[str, str]:
     """Return the attributes that declare the prefixes in `wanted` which `known` does not map to the same namespace."""
     missing = {prefix: uri for prefix, uri in wanted.items() if known.get(prefix) != uri}
-    return "".join(f' xmlns{":" if prefix else ""}{prefix}="{uri}"' for prefix, uri in missing.items())
+    return {f"xmlns:{prefix}" if prefix else "xmlns": uri for prefix, uri in missing.items()}
+
+
+def space_of(element: Element) -> dict[str, str]:
+    """Return the attribute `xml:space` of an element, if it has one, for a copy of its content."""
+    return {name: value for name, value in element.attributes.items() if name == "xml:space"}
