@@ -11,6 +11,7 @@ the memory, at a rate that is proportional to their similarity; afterwards its w
 Both are turned off while they do not help, as measured on the latest corrections of the memory (`JudgedLearner`).
 """
 
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,20 +68,26 @@ class TripletBatches:
         self._editor = editor
 
     def batch(self, corrections: Sequence[Correction]) -> Batch | None:
-        """Return a batch on the model's device, without corrections that are too long; None if all are."""
+        """Return a batch on the model's device, without corrections that are too long, also for it; None if all are."""
         processor, model = self._editor.processor, self._editor.model
         beside = [one.mt for one in corrections]
         src, mt, pe = (
             processor.encode_batch(side, [getattr(one, side) for one in corrections], beside)
             for side in ("src", "mt", "pe")
         )
-        fitting = [row for row in range(len(corrections)) if max(len(src[row]), len(mt[row]), len(pe[row])) <= _LONGEST]
+        targets = [target_of(model.spec.writes, *texts) for texts in zip(mt, pe, strict=True)]
+        texts = {"src": src, "mt": mt, "pe": targets}
+        sides, longest = inputs_of(model), model.spec.longest or math.inf
+        fitting = [
+            row
+            for row, target in enumerate(targets)
+            if max(len(src[row]), len(mt[row]), len(pe[row])) <= _LONGEST
+            and max(sum(len(texts[side][row]) for side in sides), len(target)) <= longest
+        ]
         if not fitting:
             return None
-        rows = {"src": [src[row] for row in fitting], "mt": [mt[row] for row in fitting]}
-        targets = [target_of(model.spec.writes, mt[row], pe[row]) for row in fitting]
-        sides = inputs_of(model)
-        return collate({**{side: rows[side] for side in sides}, "pe": targets}, sides).to(self._editor.device)
+        rows: dict[str, list[list[int]]] = {side: [texts[side][row] for row in fitting] for side in (*sides, "pe")}
+        return collate(rows, sides).to(self._editor.device)
 
 
 class EditsLeft:

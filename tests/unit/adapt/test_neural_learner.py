@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -161,6 +162,17 @@ def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None
     before, learner = weights(editor), NeuralLearner(editor, OnlineConfig())
     learner.learn_entries(entries([Correction("a " * 500, "b", "c")]))
     assert same(weights(editor), before)
+
+
+@pytest.mark.parametrize("path", MODELS[:1], indirect=True)
+@pytest.mark.parametrize("longer", [{"src": "the house " * 3}, {"mt": "das Haus " * 3}, {"pe": "das Haus " * 6}])
+def test_a_correction_that_the_model_cannot_hold_is_not_learnt(editor: PostEditor, longer: dict[str, str]) -> None:
+    editor.model.spec = replace(editor.model.spec, longest=14)
+    before, learner, short = weights(editor), NeuralLearner(editor, OnlineConfig(watched=0)), CORRECTIONS[0]
+    learner.learn_entries(entries([replace(short, **longer)]))
+    assert same(weights(editor), before)
+    learner.learn_entries([Entry(2, short, None)])
+    assert not same(weights(editor), before)
 
 
 def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> None:
