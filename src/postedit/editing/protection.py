@@ -155,7 +155,13 @@ class _Case:
         if not listed and best is self.first and not best.alternatives:
             return best
         others = tuple(one for one in best.alternatives if one.text != best.text and not self.rule.broken(one.text))
-        return replace(best, alternatives=others, fallbacks=(*self.first.fallbacks, *listed))
+        return replace(
+            best,
+            alternatives=others,
+            draft=self.first.draft,
+            fallbacks=(*self.first.fallbacks, *listed),
+            input_cut=self.first.input_cut,
+        )
 
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
         """Return the best correction, and how broken spans were saved (see `Fallback.by`).
@@ -170,7 +176,7 @@ class _Case:
         second = self.second
         if second is None or second.skipped is not None or not self._is_better(second, kept.text, swapped.text):
             return swapped, by
-        return replace(second, draft=self.first.draft), "search"
+        return second, "search"
 
     def _is_better(self, second: PostEdit, kept: str, swapped: str) -> bool:
         rule, text = self.rule, second.text
