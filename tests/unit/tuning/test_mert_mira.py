@@ -186,3 +186,50 @@ def test_a_feature_equal_for_all_outputs_of_a_sentence_has_no_scale() -> None:
     scales = replace(lists, features=features).scales
     assert scales[-1] == 1.0
     assert (scales[:-1] == lists.scales).all()
+
+
+def test_mert_takes_the_best_of_all_restarts() -> None:
+    start, lower = np.array([1.0, 0.0, 0.0, 0.0]), np.array([1e-3, NOWHERE, NOWHERE, NOWHERE])
+    gains = []
+    for seed in range(6):
+        lists = random_lists(seed, features=4)
+        losses = [lists.loss(mert(lists, start, lower, restarts=restarts)) for restarts in (0, 6)]
+        gains.append(losses[0] - losses[1])
+    assert min(gains) == 0.0 < max(gains)
+
+
+def plain_mira(lists: NBestLists, start: np.ndarray, lower: np.ndarray, bound: float, seed: int) -> np.ndarray:
+    """Return what two passes of MIRA find, with each sum and choice written out."""
+    order, scales, metric = np.random.default_rng(seed), lists.scales, lists.metric
+    weights, past = np.maximum(start * scales, lower * scales), np.zeros(lists.statistics.shape[1])
+    found = [weights]
+    for _ in range(2):
+        seen = []
+        for sentence in order.permutation(len(lists.first) - 1).tolist():
+            rows = range(lists.first[sentence], lists.first[sentence + 1])
+            features = {row: lists.features[row] / scales for row in rows}
+            context = {row: past + lists.statistics[row] for row in rows}
+            words_lost = {row: float(metric.loss(context[row])) * context[row][-1] / 100.0 for row in rows}
+            score = {row: float(features[row] @ weights) for row in rows}
+            hope = max(rows, key=lambda row: score[row] - words_lost[row])
+            fear = max(rows, key=lambda row: score[row] + words_lost[row])
+            apart = features[hope] - features[fear]
+            missing = words_lost[fear] - words_lost[hope] - float(apart @ weights)
+            if hope != fear and missing > 0.0:
+                weights = np.maximum(weights + min(bound, missing / float(apart @ apart)) * apart, lower * scales)
+            past = 0.999 * context[hope]
+            seen.append(weights)
+        found.append(np.mean(seen, 0))
+    return min((one / scales for one in found), key=lists.loss)
+
+
+@pytest.mark.parametrize("metric", ["ter", "bleu"])
+def test_mira_does_what_its_paper_says(metric: str) -> None:
+    start, lower = np.array([1.0, 0.0, 0.5]), np.array([1e-3, NOWHERE, NOWHERE])
+    moved = 0
+    for seed in range(20):
+        lists = random_lists(seed, metric=metric)
+        found = mira(lists, start, lower, passes=2, bound=0.3, seed=seed)
+        assert found == pytest.approx(plain_mira(lists, start, lower, 0.3, seed))
+        moved += found.tolist() != start.tolist()
+    assert moved > 5
