@@ -135,3 +135,23 @@ def test_what_weights_do_not_change_is_searched_once(
     }
     assert result.after == [ranked[mt] for mt in DEV.mt]
     assert result.weights != searches[0]
+
+
+def test_sentences_that_were_searched_before_an_interruption_are_kept(
+    searches: list[dict[str, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, asked, edit = tuned(tmp_path / "whole"), list[str](), PostEditor.edit
+
+    def interrupted(self: PostEditor, src: list[str], mt: list[str], *, n_best: int) -> list[PostEdit]:
+        asked.extend(src)
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        return edit(self, src, mt, n_best=n_best)
+
+    monkeypatch.setattr("postedit.tuning.rounds._CHUNK", 1)
+    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tuned(tmp_path / "part")
+    found = tuned(tmp_path / "part")
+    assert (found.weights, found.before, found.after) == (whole.weights, whole.before, whole.after)
+    assert asked[:7] == [*DEV.src, *DEV.src[:2], *DEV.src[1:]]
