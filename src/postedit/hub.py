@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
 from postedit.core.errors import ModelFolderError, first_line
-
-_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
-"""Errors that downloads and uploads raise; failed connections are OSErrors."""
 
 
 def download(model: str, patterns: Sequence[str]) -> Path:
@@ -21,19 +17,26 @@ def download(model: str, patterns: Sequence[str]) -> Path:
     """
     try:
         return Path(snapshot_download(model, allow_patterns=list(patterns)))
-    except LocalEntryNotFoundError:
+    except LocalEntryNotFoundError as error:
+        cause = f" ({first_line(error.__cause__)})" if error.__cause__ else ""
         raise ModelFolderError(
-            f"{model}: no such folder, and the Hugging Face hub cannot be reached to download it; check the network, "
-            "or download the model on another machine and give the path of its folder"
+            f"{model}: no such folder, and the Hugging Face hub cannot be reached to download it{cause}; check the "
+            "network, or download the model on another machine and give the path of its folder"
+        ) from None
+    except GatedRepoError:
+        raise ModelFolderError(
+            f"{model}: no such folder, and the model of that name on the Hugging Face hub is only for those to whom "
+            "its authors give access; ask for it on the page of the model, and log in (hf auth login)"
         ) from None
     except RepositoryNotFoundError:
         raise ModelFolderError(
             f"{model}: no such folder, and the Hugging Face hub has no model of that name that you may read; check the "
             "name, or log in (hf auth login) if it is private"
         ) from None
-    except _ERRORS as error:
+    except Exception as error:  # the library and those that it transfers files with raise errors of many types
         raise ModelFolderError(
-            f"{model}: no such folder, and the hub does not provide it: {first_line(error)}"
+            f"{model}: no such folder, and the hub does not provide it: {first_line(error)}; if the "
+            "connection was lost, run again"
         ) from None
 
 
@@ -47,5 +50,7 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
         api = HfApi()
         api.create_repo(repository, private=private, exist_ok=True)
         return str(api.upload_folder(repo_id=repository, folder_path=folder, ignore_patterns=[".*", "*/.*"]))
-    except _ERRORS as error:
-        raise ModelFolderError(f"{repository}: not uploaded to the hub: {first_line(error)}") from None
+    except Exception as error:  # as above
+        refused = isinstance(error, HfHubHTTPError) and error.response.status_code in (401, 403)
+        hint = "; log in (hf auth login) as somebody who may write there" if refused else ""
+        raise ModelFolderError(f"{repository}: not uploaded to the hub: {first_line(error)}{hint}") from None

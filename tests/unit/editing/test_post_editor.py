@@ -461,8 +461,22 @@ def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest
 
 def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def download(*_: object, **__: object) -> str:
-        raise LocalEntryNotFoundError("Got: ConnectError: [Errno -2] Name or service not known\nAn error happened")
+        raise LocalEntryNotFoundError("Got: an error\nAn error happened") from OSError("Name or service not known")
 
     monkeypatch.setattr("postedit.hub.snapshot_download", download)
-    with pytest.raises(ModelFolderError, match=r"^somebody/model: no such folder, and .* hub cannot be reached.* path"):
+    problem = r"^somebody/model: no such folder, and .* hub cannot be reached .* \(Name or service not known\); .* path"
+    with pytest.raises(ModelFolderError, match=problem):
         PostEditor.load("somebody/model")
+
+
+@pytest.mark.parametrize("lost", [ValueError("cannot contain a '..' path segment."), RuntimeError("peer closed it")])
+def test_any_error_of_the_hub_is_a_sentence(lost: Exception, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise lost
+
+    monkeypatch.setattr("postedit.hub.snapshot_download", fail)
+    monkeypatch.setattr("postedit.hub.HfApi", fail)
+    with pytest.raises(ModelFolderError, match=rf"^somebody/model: .* provide it: {str(lost).rstrip('.')}; .* again$"):
+        PostEditor.load("somebody/model")
+    with pytest.raises(ModelFolderError, match=rf"^somebody/model: not uploaded to the hub: {str(lost).rstrip('.')}$"):
+        PostEditor.load(path, device="cpu").push_to_hub("somebody/model")
