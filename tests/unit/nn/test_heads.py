@@ -126,6 +126,28 @@ def test_under_autocast_products_are_bf16_and_sums_and_gradients_are_not() -> No
         torch.testing.assert_close(gradient, wanted, rtol=0, atol=0.05)
 
 
+def test_gradients_under_autocast_are_summed_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over many chunks: a sum in bfloat16 would stop to grow when a chunk adds less than half of its last place."""
+    monkeypatch.setitem(heads._CHUNK_LOGITS, "cpu", VOCABULARY)
+    positions, mask = 2000, torch.ones(2000, 1, dtype=torch.bool)
+    features, weight, bias = torch.ones(positions, 1, DIM), torch.zeros(VOCABULARY, DIM), torch.zeros(VOCABULARY)
+    distribution = SoftmaxDistribution(*(part.requires_grad_() for part in (features, weight, bias)))
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = distribution.label_loss(torch.zeros(positions, 1, dtype=torch.long), mask).loss
+    _, d_weight, d_bias = gradients(loss, distribution)
+    expected = torch.full((VOCABULARY,), positions / VOCABULARY)
+    expected[0] -= positions
+    torch.testing.assert_close(d_bias, expected, rtol=5e-3, atol=0)
+    torch.testing.assert_close(d_weight, expected.unsqueeze(1).expand(-1, DIM), rtol=5e-3, atol=0)
+
+
+@pytest.mark.parametrize("width", [1, 256, 257, 513, 1001])
+def test_the_largest_of_a_row_is_found_wherever_it_is(width: int) -> None:
+    rows = -torch.arange(1.0, width + 1).expand(width, width).bfloat16()
+    rows = rows.where(~torch.eye(width, dtype=torch.bool), 1.0)
+    assert heads._row_maximum(rows).tolist() == [1.0] * width
+
+
 class LargestTensor(TorchDispatchMode):
     """Records the number of elements of the largest floating-point tensor that any operation makes."""
 
@@ -180,3 +202,12 @@ def test_logits_are_capped_before_the_bias_is_added() -> None:
     labels, mask = torch.tensor([[0, 1, 2], [3, 4, 5]]), torch.ones(2, 3, dtype=torch.bool)
     nll = -expected.gather(2, labels.unsqueeze(2)).sum()
     torch.testing.assert_close(capped.label_loss(labels, mask).loss, nll)
+
+
+def test_logits_are_capped_in_single_precision() -> None:
+    """In bfloat16, most logits near the cap would be the cap itself."""
+    uncapped = torch.arange(6.0, 9.0)
+    parts = torch.ones(1, 1, 1), uncapped.unsqueeze(1), torch.zeros(3)
+    logits = CappedDistribution(*(part.bfloat16() for part in parts), cap=2.0).logits()
+    torch.testing.assert_close(logits.flatten(), torch.tanh(uncapped / 2.0) * 2.0)
+    assert logits.dtype == torch.float32
