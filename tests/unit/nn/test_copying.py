@@ -94,6 +94,24 @@ def test_the_smoothed_loss_is_that_of_the_log_probabilities() -> None:
     torch.testing.assert_close(mixture.label_loss(labels, torch.ones_like(labels).bool(), 0.1).loss, expected)
 
 
+def test_gradients_under_autocast_are_summed_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over many chunks: a sum in bfloat16 would stop to grow when a chunk adds less than half of its last place."""
+    monkeypatch.setitem(heads._CHUNK_LOGITS, "cpu", V)
+    count = 600
+    features, weight, bias = torch.ones(count, 1, D), torch.zeros(V, D), torch.zeros(V)
+    copied = CopySource(torch.zeros(count, 1, 1), torch.ones(count, 1, dtype=torch.long), torch.ones(count, 1).bool())
+    generator = SoftmaxDistribution(features, weight.requires_grad_(), bias.requires_grad_())
+    labels = torch.zeros(count, 1, dtype=torch.long)  # which are not the token that can be copied
+    with torch.autocast("cpu", torch.bfloat16):
+        found = CopyDistribution(generator, torch.full((count, 1, 2), math.log(0.5)), (copied,))
+        loss = found.label_loss(labels, torch.ones_like(labels).bool()).loss
+    expected = torch.full((V,), count / V)
+    expected[0] -= count
+    d_weight, d_bias = torch.autograd.grad(loss, (weight, bias))
+    torch.testing.assert_close(d_bias, expected, rtol=5e-3, atol=0)
+    torch.testing.assert_close(d_weight, expected.unsqueeze(1).expand(-1, D), rtol=5e-3, atol=0)
+
+
 def test_tokens_that_are_not_on_a_shortlist_are_not_copied() -> None:
     mixture, shortlist = distribution(*parts()), Shortlist(3, torch.tensor([5, 8]))
     gate, generated = mixture.log_gates_NKG[..., :1].exp(), mixture.generator.log_probs()
