@@ -208,9 +208,9 @@ def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[st
     for span in spans if not value.value.startswith(FAULTS) else ():
         if (span.kind, span.value) == value:
             start, end = span.start, span.end
-            while start and _WORD(text[start - 1]):
+            while start and _WORD(text[start - 1]) and _WORD(text[start]):
                 start -= 1
-            while end < len(text) and _WORD(text[end]):
+            while end < len(text) and _WORD(text[end]) and _WORD(text[end - 1]):
                 end += 1
             return [text[start:end]]
     return []
