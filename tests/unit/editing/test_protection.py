@@ -389,6 +389,8 @@ def spanish(*entries: tuple[str, str, str]) -> Glossary:
         ("la relación y la usuaria", "el listado y la usuaria", "el listado y la usuaria"),
         ("la relación y la usuaria", "listado usuaria", "la relación y la usuaria"),
         ("la relación y la usuaria", "el listado y la que usa", "la relación y la usuaria"),
+        ("la relación y la usuaria", "la relación y el usuaria", "la relación y la usuaria"),
+        ("la lista y la relación", "la usuaria y la relación", "la listado y la relación"),
     ],
 )
 def test_terms_take_the_place_of_forbidden_words_and_the_rest_stays(mt: str, searched: str, text: str) -> None:
@@ -404,13 +406,20 @@ def test_terms_take_the_place_of_forbidden_words_and_the_rest_stays(mt: str, sea
         assert len(found.edits) == len(found.confidences)
 
 
-@pytest.mark.parametrize(("score", "text"), [(-4.0, "el listado nuevo"), (-9.0, "la relación nueva")])
-def test_a_term_without_a_place_is_written_only_if_the_model_is_ready_to(score: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("mt", "score", "text"),
+    [
+        ("la relación nueva", -4.0, "el listado nuevo"),
+        ("la relación nueva", -9.0, "la relación nueva"),
+        ("la lista nueva", -9.0, "el listado nuevo"),
+    ],
+)
+def test_a_term_without_a_place_is_written_only_if_the_model_is_ready_to(mt: str, score: float, text: str) -> None:
     class Scored(ObedientEditor):
         def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
             return PostEdit("el listado nuevo", True, score) if constraints else replace(found, score=-1.0)
 
-    assert edited(Scored({}), "new list", "la relación nueva", glossary=spanish(("list", "listado", ""))).text == text
+    assert edited(Scored({}), "new list", mt, glossary=spanish(("list", "listado", "lista"))).text == text
 
 
 @pytest.mark.parametrize(
