@@ -367,6 +367,17 @@ def test_corrections_that_are_too_long_are_left_out() -> None:
     learner.learn_entries([Entry(2, OTHERS[0], 1)])
 
 
+def test_to_undo_a_correction_that_was_left_out_undoes_no_other() -> None:
+    model, config = MODELS["empty"]
+    editor = PhraseEditor(model, config, PhraseTextConfig(), SearchConfig(max_input=5))
+    left_out, learnt = (Correction("a", f"{word} alt", f"{word} neu") for word in ("viel " * 5, "es"))
+    learner = learnt_by(editor, left_out, learnt)
+    learner.learn_entries([Entry(3, left_out, 1)])
+    assert editor.edit(["a"], ["es alt"])[0].text == "es neu"
+    learner.learn_entries([Entry(4, learnt, 2)])
+    assert editor.edit(["a"], ["es alt"])[0].text == "es alt"
+
+
 def test_a_correction_that_is_undone_in_the_same_breath_leaves_nothing() -> None:
     editor = empty_editor()
     PhraseLearner(editor).learn_entries([*entries(OTHERS[:1]), Entry(2, OTHERS[0], 1)])

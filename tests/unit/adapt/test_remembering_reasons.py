@@ -15,6 +15,7 @@ from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Remembering
 from postedit.core.edit_reasons import CorrectionReason, reasons_as_json
 from postedit.core.editor import PostEdit
+from postedit.core.search_config import SearchConfig
 from postedit.editing.protection import Protected
 from postedit.gate import Gated
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -63,6 +64,16 @@ def test_corrections_are_counted_and_the_latest_are_named(memory: CorrectionMemo
         MADE,
     )
     assert reasons_as_json([reason])[0]["corrections"][0]["src"] == "see the page"
+
+
+def test_alternatives_have_reasons_with_texts(memory: CorrectionMemory) -> None:
+    memory.add(THREE)
+    search = SearchConfig(beam=4, n_best=4, edit_cost=3.0)
+    (found,) = following(memory).edit(["see"], ["siehe diese Seite neu ."], search=search, evidence=True)
+    (other,) = found.alternatives
+    (reason,) = corrections(other)
+    assert (found.changed, other.text) == (False, "siehe jene Seite neu .")
+    assert [one.author for one in reason.corrections] == ["anna"] * 3
 
 
 def test_undo_removes_a_reason(memory: CorrectionMemory) -> None:

@@ -5,7 +5,7 @@ import pytest
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import required_of
-from postedit.editing.results import enforce_constraints, has_phrase, with_text
+from postedit.editing.results import enforce_constraints, has_phrase, unchanged, with_text
 from postedit.text.words import splitter
 
 
@@ -42,3 +42,8 @@ def test_required_words_in_running_text_are_found() -> None:
     changed = with_text(PostEdit("我喜欢苹果。", True), mt, "我喜欢苹果。")
     found = enforce_constraints(mt, changed, "", ["喜欢 苹果"], splitter("none", None))
     assert (found.text, found.skipped) == ("我喜欢 苹果。", None)
+
+
+def test_a_segment_that_was_skipped_keeps_its_reason() -> None:
+    left = unchanged("das Haus", "too long")
+    assert enforce_constraints("das Haus", left, "Die", ["Tür"], splitter("none", None)) == left
