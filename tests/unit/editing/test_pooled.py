@@ -220,6 +220,17 @@ def test_candidates_of_others_serve_where_one_editor_finds_nothing() -> None:
     assert pooled(Listed({}), Listed(SECOND)).edit(["x"], [MT])[0].text == "ein Haus ist alt"
 
 
+def test_what_one_editor_skips_is_not_skipped_if_others_edit_it() -> None:
+    class Unable(Listed):
+        def _found(self, mt: str, texts: Sequence[str]) -> PostEdit:
+            return PostEdit(mt, False, skipped="no memory")
+
+    (found,) = pooled(Unable({}), Listed({MT: 0.0, **FIRST})).edit(["x"], [MT], n_best=2)
+    assert [(one.text, one.skipped) for one in (found, *found.alternatives)] == [(MT, None), ("das Haus ist neu", None)]
+    (found,) = pooled(Unable({})).edit(["x"], [MT])
+    assert (found.text, found.skipped) == (MT, None), "its members could score mt"
+
+
 @pytest.mark.parametrize("mt", ["", "  "])
 def test_blank_lines_and_no_lines(mt: str) -> None:
     editor = pooled(Listed(FIRST), Listed(SECOND))
@@ -322,6 +333,39 @@ def test_reasons_of_a_proposer_are_those_of_the_same_edits() -> None:
     (other,) = [one for one in found.alternatives if one.text.startswith("jenes")]
     assert not any(edit.reasons for edit in other.edits)
     assert not any(edit.reasons for edit in pooled.edit(["s"], [MT])[0].edits)
+
+
+def test_each_editor_is_asked_for_what_it_can_do() -> None:
+    class Able(Reasoned):
+        def __init__(self, scores: Mapping[str, float], **abilities: Any) -> None:
+            super().__init__(scores)
+            self.able = abilities
+            self.details: list[Detail | None] = []
+
+        @property
+        def abilities(self) -> Abilities:
+            return replace(super().abilities, **self.able)
+
+        def edit_segments(
+            self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+        ) -> list[PostEdit]:
+            self.details.append(evidence)
+            return super().edit_segments(segments, search)
+
+        def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+            if search.no_repeat and not self.abilities.token_search:
+                raise DataError("no_repeat has no effect")
+
+    first = Able(FIRST, reasons=False, evidence=True, inputs=("mt",))
+    second = Able(SECOND, token_search=False, inputs=("src",))
+    editor = pooled(first, second)
+    able = editor.abilities
+    assert (able.inputs, able.token_search, able.evidence, able.reasons) == (("src", "mt"), True, True, True)
+    editor.edit(["x"], [MT], evidence=True)
+    assert (first.details, second.details) == ([None], ["reasons"])
+    with pytest.raises(DataError, match="no_repeat has no effect"):
+        editor.edit(["x"], [MT], search=SearchConfig(beam=6, no_repeat=2))
+    assert not pooled(second).abilities.token_search
 
 
 def test_members_score_what_search_options_let_editors_read() -> None:
