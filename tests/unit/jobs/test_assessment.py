@@ -322,3 +322,43 @@ def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.Mon
 def test_names_of_editors_that_are_always_tried_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="is the name of an editor that is always tried"):
         assess(*sides(triplets(120, systematic=True)), editors={name: Replace("wrong", "right")})
+
+
+class Seen(Replace):
+    """Changes nothing, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__("", "")
+        self.asked: list[str] = []
+        self.n_best: set[int] = set()
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        self.asked += [one.mt or "" for one in segments]
+        self.n_best |= {(search or self.search).n_best}
+        return [PostEdit(one.mt or "", False) for one in segments]
+
+
+def test_triplets_from_all_over_are_assessed_by_the_best_output_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assessment, "MOST", 110)
+    monkeypatch.setattr(assessment, "LEARNERS", {})
+    seen, once = Seen(), [Correction("s", f"{n}", f"{n}") for n in range(250)]
+    seen.search = SearchConfig(beam=3, n_best=3)
+    again = [Correction("s", f"{n}", "other") for n in range(250)]
+    found = assess(*sides([*once, *again]), editors={"mine": seen}, text=TEXT, with_known=False, neural_updates=0)
+    assert (seen.asked[0], seen.asked[-1], len(seen.asked), seen.n_best) == ("0", "247", 110, {1})
+    assert found.profile.edits == 0, "of triplets that come again, the first one counts"
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_what_answers_that_were_known_cost_is_not_known(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
+    figures = {"cost": 0.5, "currency": "EUR", "answers known before": known}
+    monkeypatch.setattr(assessment, "LEARNERS", {})
+    monkeypatch.setattr(assessment, "llm_of", lambda editor: editor)
+    monkeypatch.setattr(assessment, "report", lambda _: figures)
+    many = [Correction("s", f"{n}", f"{n}") for n in range(100)]
+    found = assess(*sides(many), editors={"llm": Seen()}, text=TEXT, with_known=False, neural_updates=0)
+    (one,) = found.editors
+    assert (one.cost, one.currency, one.editing_seconds is None) == (None if known else 0.5, "EUR", known > 0)
+    assert any("llm were known before" in note for note in found.notes) == (known > 0)
