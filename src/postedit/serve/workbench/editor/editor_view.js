@@ -41,9 +41,16 @@ function Workplace({ project, file, number, queue, onHelp }) {
   useEffect(() => {
     queue.onSaved = (entry, answer) => editing.saved(entry, answer);
     begin(editing, number);
-    const stop = listen(project.id, (kind, data) => editing.news.heard(kind, data), (isFirst) => { queue.retry(); if (isFirst) editing.news.missed(); });
+    const onReturn = () => editing.news.returned();
+    const stop = listen(project.id, (kind, data) => editing.news.heard(kind, data), (isFirst) => {
+      queue.retry();
+      onReturn();
+      if (isFirst) editing.news.missed();
+    });
+    addEventListener("online", onReturn); // earlier than the stream of events notices it
     return () => {
       stop();
+      removeEventListener("online", onReturn);
       editing.close();
     };
   }, [editing]);

@@ -33,6 +33,13 @@ export class News {
     return this.refresh([...known.keys(), ...asked, ...reloading]);
   }
 
+  /** Ask again for what could not be fetched while the service could not be reached. */
+  returned() {
+    const { cache, problem } = this.editing;
+    problem.value = "";
+    if (cache.problem.value) cache.choose(cache.filter.value);
+  }
+
   async fetchStale() {
     const { cache, number, visible } = this.editing;
     await cache.fetchStale([number]); // separately, as it may be far from those on screen

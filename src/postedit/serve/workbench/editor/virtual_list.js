@@ -34,10 +34,15 @@ export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onS
     return () => clearTimeout(timer);
   }, [first, last, onVisible]);
 
+  const former = useRef({});
   useLayoutEffect(() => {
+    const before = former.current;
+    former.current = { selected, rowHeight, height };
     if (selected < 0) return;
     const from = selected * rowHeight, now = ref.current.scrollTop * share;
-    if (from >= now && from + rowHeight <= now + height) return;
+    const isIn = (screen) => from >= now && from + rowHeight <= now + screen;
+    const isSame = selected === before.selected && rowHeight === before.rowHeight && before.height > 0;
+    if (isIn(height) || (isSame && !isIn(before.height))) return; // only the height has changed, and somebody had scrolled away
     const isNear = Math.abs(from - now) < 2 * height;
     const goal = isNear ? (from < now ? from - rowHeight : from + 2 * rowHeight - height) : from - height / 3;
     ref.current.scrollTop = Math.max(0, goal) / share;
