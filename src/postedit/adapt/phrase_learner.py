@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.remembering import say_nothing
-from postedit.core.editor import Side
 from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray, single_index
 from postedit.phrase.decoder import SearchLimits, edit_texts
 from postedit.phrase.edit_alignment import Spellings, linked, spellings
@@ -30,6 +29,7 @@ from postedit.phrase.source_alignment import (
 )
 from postedit.phrase.triplet_index import makes_change
 from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
+from postedit.text.config import SIDES
 
 Ids = NDArray[np.int32]
 
@@ -47,7 +47,6 @@ _TRUST: Final = np.array([1.0, -1.0])  # prior means of slope and constant
 _SPREAD: Final = np.array([0.5, 1.0])  # their prior standard deviations
 _LEAST_SLOPE: Final = 0.05
 _NEWTON_STEPS: Final = 15
-_SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
 
 
 class _Known(NamedTuple):
@@ -182,7 +181,7 @@ class PhraseLearner:
 
         Words that are new get ids.
         """
-        sides = [self._editor.words(side, getattr(correction, side)) for side in _SIDES]
+        sides = [self._editor.words(side, getattr(correction, side)) for side in SIDES]
         if max(map(len, sides)) > self._editor.search.max_input:
             return None
         src, mt, pe = (np.array(self._words.add(words), np.int32) for words in sides)

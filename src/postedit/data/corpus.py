@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
+from postedit.core.editor import Side
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.core.model import Writes
@@ -23,7 +24,7 @@ from postedit.data.blocks import blocks_of
 from postedit.data.collate import Ragged, first_tokens
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
-from postedit.text.config import SIDES, Side
+from postedit.text.config import SIDES
 from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from postedit.core.config import Config
+from postedit.core.editor import Side
 from postedit.core.errors import DataError
 from postedit.core.files import with_home
 from postedit.core.wording import counted
@@ -20,7 +21,7 @@ from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, returns_warning, scan_lines
 from postedit.data.report import SHOWN, DataReport
 from postedit.data.text_paths import is_parquet, located, with_column
-from postedit.text.config import SIDES, Side
+from postedit.text.config import SIDES
 
 LONGEST_LINE: Final = 10_000
 """Maximum characters of a line. A longer one is a sign of a broken file, and would make a training step very slow."""

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 import torch
 from torch import Tensor
 
-from postedit.core.editor import OWN_EDITOR
+from postedit.core.editor import OWN_EDITOR, Side
 from postedit.core.errors import DataError, ModelFolderError, nearest_path
 from postedit.core.hints import NO_HINTS
 from postedit.core.model import Constraint, Seq2Seq, Vocabularies
@@ -24,7 +24,6 @@ from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear, member_name
-from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 
 _log = logging.getLogger(__name__)

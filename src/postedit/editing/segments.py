@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from postedit.core.editor import Segment, Skipped
+from postedit.core.editor import Segment, Side, Skipped
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.data.collate import collate, first_tokens
-from postedit.text.config import Side
 from postedit.text.edits import target_of, without_steps
 from postedit.text.hint_writer import NO_SOURCES, HintSources, HintWriter
 from postedit.text.processor import TextProcessor

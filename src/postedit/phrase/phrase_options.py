@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
+from postedit.core.editor import Side
 from postedit.text.words import SplitterName, splitter
 
 NAME: Final = "phrase-based"
@@ -48,7 +49,7 @@ class PhraseTextConfig(Config):
             raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
         return self
 
-    def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
+    def splitter(self, side: Side) -> Any:
         """Return the splitter that divides the texts of a side into words."""
         return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
 

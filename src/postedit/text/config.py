@@ -5,11 +5,11 @@ from typing import Final, Literal, Self
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
+from postedit.core.editor import Side
 from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.core.wording import public_name
 from postedit.text.words import TokenizerName
 
-Side = Literal["src", "mt", "pe"]
 SIDES: tuple[Side, ...] = ("src", "mt", "pe")
 
 Sharing = Literal["joint", "mt-pe", "separate"]

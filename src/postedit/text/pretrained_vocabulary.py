@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from tokenizers import Tokenizer
 
+from postedit.core.editor import Side
 from postedit.core.errors import RecipeError, library
 from postedit.core.files import atomic_write, load_json
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
-from postedit.text.config import Side
 from postedit.text.vocabulary import BYTE_LETTERS, BYTE_SPACES, Subwords, check_unicode, explain_damage
 
 _UNKNOWN: Final = "\ufffd"

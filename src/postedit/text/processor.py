@@ -11,12 +11,12 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.core.checksums import record_folder, recorded_damage
 from postedit.core.config import load_config
-from postedit.core.editor import Edit
+from postedit.core.editor import Edit, Side
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, load_json
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS, UNK
-from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
+from postedit.text.config import GROUPS, SIDES, TRUECASED, TextConfig
 from postedit.text.edits import divided_edits, splice
 from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, sentence_starts

@@ -9,10 +9,10 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
+from postedit.core.editor import Side
 from postedit.core.errors import TrainingError
 from postedit.core.tensor_files import save_json, save_tensors
 from postedit.core.types import Stream, Target
-from postedit.text.config import Side
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
 from postedit.train.train_state import WINDOW

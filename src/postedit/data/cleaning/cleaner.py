@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.checksums import record_checksums
+from postedit.core.editor import Side
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_folder, atomic_write, check_writable, prefix_problem, reason_of
 from postedit.core.output_paths import same_file
@@ -43,7 +44,6 @@ from postedit.data.lines import one_line, read_lines
 from postedit.data.resumable_file import check_job, file_fingerprint, lock_output, unlock_output
 from postedit.data.text_paths import is_far
 from postedit.data.triplets import Triplet, TripletFiles, all_triplets
-from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
 
 BLOCK: Final = 10_000  # triplets in a block; an interruption loses the blocks in progress, a second or two of work each

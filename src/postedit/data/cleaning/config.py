@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
-from postedit.text.config import Side
+from postedit.core.editor import Side
 from postedit.text.words import TokenizerName
 
 

@@ -7,10 +7,10 @@ from typing import Final
 from rapidfuzz.distance import LCSseq
 from sacremoses import MosesPunctNormalizer
 
+from postedit.core.editor import Side
 from postedit.core.errors import RecipeError
 from postedit.data.cleaning.config import CleanConfig, CopyConfig, FilterName, LanguageConfig, LengthConfig, RatioConfig
 from postedit.data.triplets import Triplet, unusable
-from postedit.text.config import Side
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
 from postedit.text.words import MARKS, MosesSplitter, compared_words
