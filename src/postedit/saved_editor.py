@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from postedit.core.arguments import path_of
@@ -10,7 +11,7 @@ from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor, Side
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.folder import COPIED, ModelFolder, check_replaceable, read_config
+from postedit.folder import COPIED, ModelFolder, check_replaceable, content_fingerprint, read_config
 
 
 class SavedEditor(Editor):
@@ -80,6 +81,11 @@ class SavedEditor(Editor):
                 target = folder / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
+
+    @cached_property
+    def _fingerprints(self) -> tuple[str, ...]:
+        """Fingerprints of the sources."""
+        return tuple(map(content_fingerprint, self.sources))
 
     def _languages(self, own: tuple[str, str]) -> tuple[str, str]:
         """Return the languages `own` of the model; a language that it does not name is taken from `pair`."""

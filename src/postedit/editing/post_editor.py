@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from postedit.editing.results import to_post_edit, unchanged, warn, with_text
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.editing.soundness import checked, without_damaged
-from postedit.folder import content_fingerprint
 from postedit.nn.inference import Precision, check_precision, evaluation_mode, prepare_for_inference
 from postedit.releases.catalogue import default_model, pair_of
 from postedit.saved_editor import SavedEditor
@@ -166,10 +165,6 @@ class PostEditor(SavedEditor):
         """Return the fingerprints of the model files, and the options that can change an output."""
         settings = {**(search or self.search).outcome(), **self.hints.settings}
         return Identity(self._fingerprints, {**settings, "dtype": self.precision, "ensemble": self.model.extra_repr()})
-
-    @cached_property
-    def _fingerprints(self) -> tuple[str, ...]:
-        return tuple(map(content_fingerprint, self.sources))
 
     @property
     def device(self) -> torch.device:

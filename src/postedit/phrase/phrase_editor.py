@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +12,6 @@ from postedit.core.edit_reasons import EXAMPLES, CorrectionReason, EditReason, N
 from postedit.core.editor import Abilities, Detail, Identity, PostEdit, Segment, Side, Skipped, check_outputs
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.folder import content_fingerprint
 from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts, sentence_of
 from postedit.phrase.edit_candidates import Sentence
 from postedit.phrase.forced_scores import score_outputs
@@ -92,10 +90,6 @@ class PhraseEditor(SavedEditor):
         config = search or self.search
         names = ("n_best", "edit_cost", "max_input")
         return Identity(self._fingerprints, {name: getattr(config, name) for name in names})
-
-    @cached_property
-    def _fingerprints(self) -> tuple[str, ...]:
-        return tuple(map(content_fingerprint, self.sources))
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options before long work; see `Editor.check`."""
