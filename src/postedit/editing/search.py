@@ -120,8 +120,9 @@ class SegmentSearch:
         # The draft search knows the score of mt only without guidance, and only if the output may be as long as mt.
         guided = self._guidance.applies_to(segments)
         unsure = [row for row, (only,) in enumerate(found) if guided or only.hit_limit]
-        for row, better in zip(unsure, self._with_mt(*_at_rows(unsure, segments, found)), strict=True):
-            found[row] = better
+        better = self._with_mt([segments[row] for row in unsure], [found[row] for row in unsure])
+        for row, hypotheses in zip(unsure, better, strict=True):
+            found[row] = hypotheses
         stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
             for row, hypotheses in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
@@ -279,13 +280,6 @@ def _batched(
     work: Callable[[Sequence[EncodedSegment]], Iterable[list[Hypothesis]]],
 ) -> list[list[Hypothesis] | None]:
     return in_batches(segments, [one.length for one in segments], budget, work)
-
-
-def _at_rows(
-    rows: Sequence[int], segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
-) -> tuple[list[EncodedSegment], list[list[Hypothesis]]]:
-    """Return the segments of these rows and their outputs."""
-    return [segments[row] for row in rows], [lists[row] for row in rows]
 
 
 def _rows(batch: Batch, rows: Sequence[int]) -> Batch:
