@@ -6,13 +6,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.scripts import has_unspaced_run
-from postedit.text.words import PlainSplitter
+from postedit.text.words import SEPARATORS, PlainSplitter
 
 if TYPE_CHECKING:
     from postedit.text.processor import Rendering, TextProcessor
     from postedit.text.vocabulary import Subwords
 
-_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 _INCOMPLETE: Final = "\ufffd"  # stands for the first bytes of a letter
 
 
@@ -28,7 +27,7 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
     words = PlainSplitter().words(vocabulary.decode(ids))
     ends = list(accumulate(len(word) for word in words))
     starts = _first_tokens(vocabulary.word_index(ids), len(words))
-    visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
+    visible = [0, *accumulate(letter not in SEPARATORS for letter in found.text)]
     runs = list(map(has_unspaced_run, words))
     before = _letters_before(vocabulary, ids) if any(runs) else []
     result = []
@@ -57,7 +56,7 @@ def _letters_before(vocabulary: "Subwords", ids: Sequence[int]) -> list[int]:
 
 
 def _letters(text: str) -> int:
-    return sum(letter not in _DIVIDING for letter in text)
+    return sum(letter not in SEPARATORS for letter in text)
 
 
 def _tokens_of_letters(before: Sequence[int], start: int, end: int) -> tuple[int, int]:

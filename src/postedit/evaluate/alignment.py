@@ -7,6 +7,7 @@ from typing import Final
 
 from postedit.core.errors import DataError
 from postedit.evaluate.table import Column, Table, TableRow
+from postedit.text.words import PlainSplitter
 
 SIGNATURE: Final = (
     "precision = |A & G| / |A|, recall = |A & G| / |G|, AER = 1 - 2 |A & G| / (|A| + |G|), links of all sentences "
@@ -14,7 +15,6 @@ SIGNATURE: Final = (
 )
 
 _LINK: Final = re.compile(r"(\d+)-(\d+)")
-_WORD: Final = re.compile(r"[^ \t\r\n]+")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -58,7 +58,7 @@ class AlignmentScores:
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end (exclusive) of each word, in characters; spaces, tabs and line ends separate words."""
-    return [match.span() for match in _WORD.finditer(text)]
+    return [(word.start, word.end) for word in PlainSplitter().spans(text)]
 
 
 def parse_alignment(line: str, where: str) -> Alignment:

@@ -13,6 +13,7 @@ from postedit.core.editor import Edit, Editor, Side
 from postedit.core.evidence import Evidence, special_words
 from postedit.core.scripts import has_unspaced, has_unspaced_run
 from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP, UNK
+from postedit.text.words import SEPARATORS
 
 OUTPUT: Final = "output"
 
@@ -21,8 +22,6 @@ _NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "
 
 _UNKNOWN: Final = re.compile("(?:\ufffd|<unk(?:-[0-9]+)?>)+")
 """Spelling of what tokens do not tell of a text: parts of a character, and what the vocabulary lacks."""
-
-_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +175,7 @@ def _found(text: str, words: Sequence[str], spell: Callable[[str], str]) -> list
 
 
 def _as_written(char: str) -> str:
-    return "" if char in _DIVIDING else char
+    return "" if char in SEPARATORS else char
 
 
 def _plain(char: str) -> str:

@@ -11,6 +11,10 @@ from typing import ClassVar, Final, Literal
 from postedit.core.scripts import UNSPACED
 from postedit.text.language_tags import base_language
 
+SEPARATORS: Final = " \t\r\n"
+"""The characters that separate words of tokenised text. All others, such as NBSP and U+3000, belong to words. CR is one
+of them so that files with CR LF have the same words as those with LF."""
+
 TokenizerName = Literal["none", "moses"]
 SplitterName = Literal["none", "moses", "characters"]
 
@@ -101,9 +105,7 @@ class _PatternSplitter:
 class PlainSplitter(_PatternSplitter):
     """Divides text that is already tokenised: words are separated by spaces."""
 
-    # Only these characters separate words in tokenised text. All others, such as NBSP and U+3000, belong to words.
-    # Carriage returns separate words so that CRLF files have the same words as LF files.
-    _pattern = re.compile(r"[^ \t\r\n]+")
+    _pattern = re.compile(f"[^{SEPARATORS}]+")
 
     def gaps(self, words: Sequence[str]) -> list[str]:
         """Return the spacing between adjacent words, which are single spaces."""
