@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config
-from postedit.text.language_tags import language_pair
+from postedit.text.language_tags import LanguagePair
 
 if TYPE_CHECKING:
     from postedit.files.units import Unit
@@ -73,7 +73,7 @@ class FilesConfig(Config):
         ge=0,
         description="highest score of a match that is edited, in percent; above 100 for matches in context",
     )
-    languages: str = Field(
+    languages: LanguagePair = Field(
         default="", description="source and target language to edit in TMX files, such as en:de; the model's if empty"
     )
     check_languages: bool = Field(default=True, description="refuse files in other languages than the model's")
@@ -85,12 +85,6 @@ class FilesConfig(Config):
     @classmethod
     def _of_names(cls, value: Any) -> Any:
         return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-
-    @field_validator("languages")
-    @classmethod
-    def _check_languages(cls, value: str) -> str:
-        language_pair(value)
-        return value
 
     @model_validator(mode="after")
     def _check_matches(self) -> Self:

@@ -15,7 +15,7 @@ from postedit.core.config import Config
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError
 from postedit.core.files import with_known_home
-from postedit.text.language_tags import language_pair
+from postedit.text.language_tags import LanguagePair, language_pair
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -45,7 +45,7 @@ class LlmOptions(Config):
     prompt: str = Field(
         default="minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
     )
-    languages: str = Field(
+    languages: LanguagePair = Field(
         default="", description='source and target, such as "en:de"; empty: the prompt names no languages'
     )
     segments: int = Field(default=8, ge=1, le=100, description="maximum number of segments in a request")
@@ -121,12 +121,6 @@ class LlmOptions(Config):
         if value and not _may_have_secret(value):
             check_address(value)
         return value.rstrip("/")
-
-    @field_validator("languages")
-    @classmethod
-    def _check_languages(cls, value: str) -> str:
-        language_pair(value)
-        return value
 
     @model_validator(mode="after")
     def _check_secret(self) -> Self:

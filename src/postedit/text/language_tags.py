@@ -1,7 +1,9 @@
 """Language tags, such as "pt-BR" or gettext's "sr@latin": their language and script, whatever their region."""
 
 import re
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
 
 _TRADITIONAL: Final = frozenset(["tw", "hk", "mo", "cht"])  # subtags of Chinese in the script Hant
 _MODIFIERS: Final = {"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
@@ -33,6 +35,15 @@ def language_pair(text: str) -> tuple[str, str]:
     if len(pair) != 2 or (text and not all(pair)):
         raise ValueError('must be two languages, such as "en:de"')
     return pair[0], pair[1]
+
+
+def _checked_pair(text: str) -> str:
+    language_pair(text)
+    return text
+
+
+LanguagePair = Annotated[str, AfterValidator(_checked_pair)]
+"""The type of an option that names two languages, as in `language_pair`."""
 
 
 def same_pair(first: tuple[str, str], second: tuple[str, str]) -> bool:
