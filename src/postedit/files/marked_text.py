@@ -15,6 +15,9 @@ from typing import Final, Literal, TypeAlias
 from postedit.core.scripts import has_unspaced
 from postedit.text.words import MARKS
 
+CodeKind = Literal["open", "close", "alone"]
+"""Whether a code opens or closes a pair, or stands alone."""
+
 Escape = Callable[[str], str]
 """Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""
 
@@ -56,7 +59,7 @@ class Code:
     """
 
     raw: str
-    kind: Literal["open", "close", "alone"] = "alone"
+    kind: CodeKind = "alone"
     pair: str = ""
     key: str = ""
     literal: str = ""
@@ -239,7 +242,7 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
     return found + _between(text, events, (done, 0), (len(text), 1))
 
 
-def _kind_and_name(match: re.Match[str]) -> tuple[Literal["open", "close", "alone"], str]:
+def _kind_and_name(match: re.Match[str]) -> tuple[CodeKind, str]:
     """Return the kind of a tag, as far as its form shows, and its name; empty for a tag that stands alone."""
     tag = match[0]
     if tag[0] == "{" or tag[-1] == "}":  # a code of Phrase

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from postedit.files.marked_text import CodeKind
 from postedit.serve.api_models import EditedOut, ErrorResponse, Span
-from postedit.serve.segment_codes import CodeKind
 from postedit.serve.store_people import Role, Scope
 from postedit.text.span_patterns import Kind
 

@@ -8,13 +8,14 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
 from postedit.core.errors import DataError
+from postedit.files.marked_text import CodeKind
 from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS, conflict
 from postedit.serve.api_types import Body, Id, ListOf, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
-from postedit.serve.segment_codes import ApiCode, CodeKind
+from postedit.serve.segment_codes import ApiCode
 from postedit.serve.service import unless_gone
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField

@@ -3,13 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import unescape
 
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.errors import DataError
-from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, Escape, MarkedText
+from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, CodeKind, Escape, MarkedText
 from postedit.files.output_codes import PlacedCodes
 from postedit.serve.store_base import as_json
 
@@ -18,8 +18,6 @@ _QUOTE: Final = {"&quot;": '"'}
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
 _PAIR: Final = 3  # index of the pair in a code of `marks_of`
-
-CodeKind = Literal["open", "close", "alone"]
 
 
 class ApiCode(NamedTuple):
