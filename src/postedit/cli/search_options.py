@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import typer
 from pydantic import Field
@@ -18,7 +18,7 @@ from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.core.wording import counted
 from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
-from postedit.jobs.editor_spec import EditorSpec
+from postedit.jobs.editor_spec import EditorSpec, Space
 from postedit.llm.endpoint_options import (
     EndpointMember,
     EndpointSpec,
@@ -97,7 +97,7 @@ class EnsembleOptions(Config):
     """How the members of an ensemble are combined."""
 
     weights: list[float] | None = Field(None, description="weights of the members, in their order; equal if not given")
-    space: Literal["log", "probability"] | None = Field(
+    space: Space | None = Field(
         None, description="what is averaged: log-probabilities (the default) or probabilities"
     )
 
@@ -188,7 +188,7 @@ class CommandOptions(Config):
             )
         return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, tags=self.hints, **given)
 
-    def space_of(self, models: Sequence[str]) -> Literal["log", "probability"]:
+    def space_of(self, models: Sequence[str]) -> Space:
         """Return what an ensemble of `models` averages: log-probabilities unless the options say otherwise.
 
         Raises:

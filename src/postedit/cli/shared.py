@@ -13,6 +13,7 @@ from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.processes import Executor, LocalExecutor
 from postedit.data.text_paths import located
 from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
+from postedit.jobs.editor_spec import Dtype
 from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.language_tags import language_pair
@@ -123,7 +124,7 @@ BudgetOption = Annotated[
     ),
 ]
 DtypeOption = Annotated[
-    Literal["float32", "bf16", "int8"],
+    Dtype,
     typer.Option("--dtype", rich_help_panel="Speed", help="Type of the weights; int8 is for the CPU only."),
 ]
 ProtectOption = Annotated[

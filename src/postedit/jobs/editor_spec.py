@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Dtype = Literal["float32", "bf16", "int8"]
 """Data type of the weights of a model."""
 
+Space = Literal["log", "probability"]
+"""What an ensemble averages: log-probabilities or probabilities."""
+
 
 class Unedited(Editor):
     """Leaves every mt as it is ("do nothing"): the baseline, and a dry run to check files."""
@@ -49,7 +52,7 @@ class EditorSpec:
     models: Sequence[str]
     dtype: Dtype = "float32"
     weights: Sequence[float] | None = None
-    space: Literal["log", "probability"] = "log"
+    space: Space = "log"
     gate: Path | None = None
     min_confidence: float = 0.0
     protect: Sequence[Kind] = KINDS

@@ -13,6 +13,7 @@ from postedit.core.config import Config, check_config, problem_report, read_toml
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import RecipeError
 from postedit.core.files import with_home, with_known_home
+from postedit.jobs.editor_spec import Dtype
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -49,7 +50,7 @@ class ServedModel(Config):
     )
     threads: int = Field(0, ge=0, description="threads of each process; 0: divide all cores among the processes")
     device: str = Field("cpu", description="device of all its processes, such as cpu or cuda:0")
-    dtype: Literal["float32", "bf16", "int8"] = Field("float32", description="type of the weights")
+    dtype: Dtype = Field("float32", description="type of the weights")
     learns: bool = Field(
         True, description="learn from the corrections of projects, each of which has its own copy of what is learnt"
     )
