@@ -15,33 +15,37 @@ NAME: Final = "phrase-based"
 class PhraseConfig(Config):
     """The `[model]` section, without its `name` option."""
 
-    order: int = Field(4, ge=2, le=7, description="words of the longest n-grams of the language model")
-    least: int = Field(1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
+    order: int = Field(default=4, ge=2, le=7, description="words of the longest n-grams of the language model")
+    least: int = Field(default=1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
     join_source: bool = Field(
-        False, description="look phrases up by words of mt joined with the source words they come from"
+        default=False, description="look phrases up by words of mt joined with the source words they come from"
     )
-    sample: int = Field(64, ge=1, description="maximum number of places of a phrase to look at")
-    paths: int = Field(0, ge=0, description="maximum number of search paths that continue from each word; 0: all")
+    sample: int = Field(default=64, ge=1, description="maximum number of places of a phrase to look at")
+    paths: int = Field(
+        default=0, ge=0, description="maximum number of search paths that continue from each word; 0: all"
+    )
     compact: bool = Field(
-        False,
+        default=False,
         description="store only texts and alignments, and make the index and tables from them when the model is "
         "loaded: a tenth of the size when packed, and seconds to load",
     )
     learn_words_from: int = Field(
-        200_000, ge=1, description="probabilities of single words are learnt from this many triplets, evenly spread"
+        default=200_000,
+        ge=1,
+        description="probabilities of single words are learnt from this many triplets, evenly spread",
     )
 
 
 class PhraseTextConfig(Config):
-    """The `[text]` section."""
+    """How texts are divided into words; the `[text]` section."""
 
     tokenizer: SplitterName = Field(
-        "none",
+        default="none",
         description='"none" for text that is already tokenised, "moses" for raw text, "characters" for raw text in a '
         "script without spaces, whose characters are words",
     )
-    src_lang: str | None = Field(None, description="code of the source language, for Moses rules")
-    tgt_lang: str | None = Field(None, description="code of the language of mt and pe, for Moses rules")
+    src_lang: str | None = Field(default=None, description="code of the source language, for Moses rules")
+    tgt_lang: str | None = Field(default=None, description="code of the language of mt and pe, for Moses rules")
 
     @model_validator(mode="after")
     def _check_languages(self) -> Self:
@@ -57,10 +61,10 @@ class PhraseTextConfig(Config):
 class PhraseTuneConfig(Config):
     """The `[tune]` section: how feature weights are tuned on the dev set."""
 
-    method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
+    method: Literal["mira", "mert"] = Field(default="mira", description="the optimiser")
     metric: Literal["ter", "bleu", "ter+bleu"] = Field(
-        "ter+bleu", description='metric to tune the weights for; "ter+bleu" is the mean of TER and 100 - BLEU'
+        default="ter+bleu", description='metric to tune the weights for; "ter+bleu" is the mean of TER and 100 - BLEU'
     )
-    rounds: int = Field(5, ge=1, description="maximum number of searches with new weights")
-    outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
-    seed: int = Field(1, ge=0, description="seed of all random choices")
+    rounds: int = Field(default=5, ge=1, description="maximum number of searches with new weights")
+    outputs: int = Field(default=30, ge=2, description="outputs of each sentence in a round")
+    seed: int = Field(default=1, ge=0, description="seed of all random choices")

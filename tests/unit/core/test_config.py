@@ -210,7 +210,13 @@ def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
     assert problem.startswith("rate: must be a finite number")
 
 
-CONSTRUCTED = ("core/search_config.py", "files/options.py", "adapt/adaptation_config.py", "llm/endpoint_options.py")
+CONSTRUCTED = (
+    "core/search_config.py",
+    "files/options.py",
+    "adapt/adaptation_config.py",
+    "phrase/phrase_options.py",
+    "llm/endpoint_options.py",
+)
 """Files with options that users of the Python interface construct."""
 
 
