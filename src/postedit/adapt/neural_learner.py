@@ -174,9 +174,9 @@ class NeuralLearner(JudgedLearner):
         rng = random.Random(self._config.seed * 1_000_003 + place)
         others = rng.sample(range(place), min(self._config.replay, place))
         batch = self._batches.batch([self._correction_at(row) for row in (place, *others)])
-        for _ in range(self._config.steps if batch is not None else 0):
-            assert batch is not None
-            self._adapters.step(batch, self._config.rate)
+        if batch is not None:
+            for _ in range(self._config.steps):
+                self._adapters.step(batch, self._config.rate)
 
 
 def _is_kept(version: int, latest: int) -> bool:
@@ -235,9 +235,9 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
         try:
             with torch.inference_mode(False):
                 batch = self._batches.batch([self._corrections[one.number] for one in near])
-                for _ in range(self._config.steps if batch is not None else 0):
-                    assert batch is not None
-                    self._adapters.step(batch, self._config.rate * near[0].similarity)
+                if batch is not None:
+                    for _ in range(self._config.steps):
+                        self._adapters.step(batch, self._config.rate * near[0].similarity)
             yield
         finally:
             self._adapters.restore()
