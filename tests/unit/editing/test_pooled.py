@@ -181,8 +181,9 @@ def test_of_candidates_with_the_same_text_the_first_is_kept() -> None:
 
 
 def test_confidences_are_the_probabilities_of_edits_among_the_candidates() -> None:
-    scores = {"das Haus ist neu": math.log(0.5), "ein Haus ist neu": math.log(0.2), MT: math.log(0.3)}
+    scores = {"das Haus ist neu": math.log(0.5), "jenes Haus ist neu": math.log(0.2), MT: math.log(0.3)}
     (found,) = pooled(Listed(scores)).edit(["x"], [MT], n_best=3)
+    assert not any(one.alternatives for one in found.alternatives)
     assert found.confidences == pytest.approx((0.7,))
     assert found.alternatives[1].confidences == pytest.approx((0.2, 0.7))
     assert found.alternatives[1].token_scores == pytest.approx((math.log(0.2), math.log(0.7)))
