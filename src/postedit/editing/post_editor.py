@@ -27,8 +27,9 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
+from postedit.editing.event_warnings import warn
 from postedit.editing.loading import Loaded, choose, load_choice
-from postedit.editing.results import to_post_edit, unchanged, warn, with_text
+from postedit.editing.results import to_post_edit, unchanged, with_text
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.editing.soundness import checked, without_damaged

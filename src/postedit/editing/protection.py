@@ -21,6 +21,7 @@ from postedit.core.editor import (
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import required_of
+from postedit.editing.event_warnings import trial
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.editing.span_rule import SpanRule
 from postedit.text.composed_edits import SureEdit, composed_edits
@@ -112,7 +113,8 @@ class Protected(EditorWrapper[Editor]):
         if not cases:
             return []
         try:
-            return edited(self.inner, [case.constrained for case in cases], config, evidence)
+            with trial():
+                return edited(self.inner, [case.constrained for case in cases], config, evidence)
         except DataError:
             if len(cases) == 1:
                 return [None]

@@ -1,6 +1,5 @@
 """Turn hypotheses into corrections (text, and edits with confidences), and check constraints."""
 
-import logging
 import math
 import re
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from dataclasses import replace
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING
 
-from postedit.core.editor import EVENTS, Edit, PostEdit, Skipped, events_of
+from postedit.core.editor import Edit, PostEdit, Skipped
 from postedit.core.evidence import Evidence
 from postedit.editing.edit_tokens import token_spans
 from postedit.text.edits import apply_edits
@@ -17,8 +16,6 @@ from postedit.text.words import Splitter, character_joins
 if TYPE_CHECKING:
     from postedit.search import Hypothesis
     from postedit.text.processor import TextProcessor
-
-_log = logging.getLogger(__name__)
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
@@ -196,12 +193,3 @@ def _begun(text: str, prefix: str) -> str | None:
         end += 1
     rest = text[end:]
     return prefix + (rest.lstrip() if prefix[-1].isspace() else rest)
-
-
-def warn(results: Sequence[PostEdit]) -> None:
-    """Log a warning for each kind of result that its reader should know about."""
-    for event, meaning in EVENTS.items():
-        found = [event in events_of(result) for result in results]
-        if any(found):
-            first = found.index(True) + 1
-            _log.warning("%d of %d segments, first number %d: %s", sum(found), len(results), first, meaning)

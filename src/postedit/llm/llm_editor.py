@@ -32,10 +32,11 @@ from postedit.core.editor import (
 from postedit.core.errors import DataError
 from postedit.core.scripts import has_unspaced
 from postedit.core.search_config import SearchConfig
+from postedit.editing.event_warnings import warn
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import QualityTags
-from postedit.editing.results import keep_edits, unchanged, warn
+from postedit.editing.results import keep_edits, unchanged
 from postedit.llm.answer_selection import best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item

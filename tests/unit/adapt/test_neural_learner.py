@@ -158,10 +158,12 @@ def test_old_versions_are_thinned_out_and_undoing_stays_exact(
     assert same(weights(editor), weights(never))
 
 
-def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None:
+def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
     before, learner = weights(editor), NeuralLearner(editor, OnlineConfig())
-    learner.learn_entries(entries([Correction("a " * 500, "b", "c")]))
+    learner.learn_entries(entries([Correction("a " * 500, "b " * 500, "c")]))
     assert same(weights(editor), before)
+    assert learner.trained_output(1) == "b " * 500
+    assert not caplog.records, "nobody asked for an output"
 
 
 @pytest.mark.parametrize("path", MODELS[:1], indirect=True)
