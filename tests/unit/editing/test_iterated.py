@@ -79,8 +79,12 @@ def test_what_passes_do_not_go_with() -> None:
         Iterated(Table(), 2).edit(["s"])
     with pytest.raises(DataError, match="at least 1"):
         Iterated(Table(), 0)
-    with pytest.raises(DataError, match="n_best must be 1, not 2"):
-        Iterated(Table(), 2).edit(["s"], ["a"], beam=2, n_best=2)
+    able = Table()
+    able.abilities = Abilities(needs_mt=False, n_best=True)
+    with pytest.raises(DataError, match="passes go on with one correction per segment: n_best must be 1, not 2"):
+        Iterated(able, 2).edit(["s"], ["a"], beam=2, n_best=2)
+    with pytest.raises(DataError, match="give mt, or one pass"):
+        Iterated(able, 2).edit(["s", "s"], ["a", None])
 
 
 class Careful(Table):
@@ -128,3 +132,31 @@ def test_scores_are_those_of_the_last_text_as_a_correction_of_mt(tiny_folders: P
     assert [one.text for one in found] == ["es ging" if text == "das Haus geht es" else "ging" for text in mt]
     for one, expected in zip(found, editor.score(src, mt, [one.text for one in found]), strict=True):
         assert (one.score, one.edits, one.confidences) == (expected.score, expected.edits, expected.confidences)
+
+
+@pytest.mark.parametrize(
+    ("scored", "score", "confidences"),
+    [
+        pytest.param({"skipped": "too long"}, 0.0, (0.8,), id="cannot score it"),
+        pytest.param({"text": "a b c d"}, 0.0, (0.8,), id="scores another text"),
+        pytest.param({"edits": ()}, -7.0, (0.8,), id="lists no edits"),
+        pytest.param({"confidences": ()}, -7.0, (0.8,), id="has no confidences"),
+        pytest.param({}, -7.0, (0.3,), id="all"),
+    ],
+)
+def test_scores_are_taken_as_far_as_they_fit(
+    scored: dict[str, object], score: float, confidences: tuple[float, ...]
+) -> None:
+    class Scoring(Careful):
+        abilities = Abilities(forced_scores=True)
+
+        def score_segments(self, segments: Sequence[Segment], outputs: Sequence[str], **_: object) -> list[PostEdit]:
+            edits = edits_between("a x", "a b c")
+            given = PostEdit("a b c", True, -7.0, edits=edits, confidences=(0.3,) * len(edits))
+            return [replace(given, **scored)]  # type: ignore[arg-type]
+
+    (found,) = Iterated(Scoring(), 2).edit_segments([Segment("s", "a x")])
+    assert (found.text, found.score, found.skipped) == ("a b c", score, None)
+    assert set(found.confidences) == set(confidences)
+    assert apply_edits("a x", found.text, found.edits) == found.text
+    assert (found.reverted, len(found.fallbacks), found.input_cut) == (3, 2, True)

@@ -30,3 +30,15 @@ def test_only_edits_of_bad_words_and_gaps_are_allowed(tmp_path: Path, bad: int, 
     found = QualityTags(tags, tagged)
     assert found.allow(mt, [(0, 3), (4, 7), (8, 11)], text, edits_between(mt, text)) == [allowed]
     assert found.allow("another", [(0, 7)], "other", edits_between("another", "other")) == [True]
+
+
+def test_what_is_bad_for_one_of_two_sources_is_bad(tmp_path: Path) -> None:
+    tags, tagged = tmp_path / "tags", tmp_path / "mt"
+    tagged.write_text("the cat\nthe cat\n", encoding="utf-8")
+    tags.write_text("OK BAD OK OK OK\nOK OK OK OK BAD\n", encoding="utf-8")
+    found = QualityTags(tags, tagged)
+    assert found.of("the cat") == [False, True, False, False, True]
+    tags.write_text("OK BAD OK OK BAD\nOK OK OK OK OK\n", encoding="utf-8")
+    assert QualityTags(tags, tagged).fingerprint == found.fingerprint
+    tags.write_text("OK BAD OK OK OK\nOK OK OK OK OK\n", encoding="utf-8")
+    assert QualityTags(tags, tagged).fingerprint != found.fingerprint

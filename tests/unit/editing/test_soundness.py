@@ -57,6 +57,7 @@ def _bounds(text: str) -> list[int]:
         ("it goes", "es geht .", "es ging !", "es ging !"),
         ("eldest son", "长 子 长 子 .", "长 子 .", "长 子 ."),
         ("go 😀 😀 .", "按 😀 😀 .", "按 😀 .", "按 😀 😀 ."),
+        ("go 😀 😀 .", "按😀 .", "继续😀 .", "继续😀 ."),
     ],
 )
 def test_an_edit_that_damages_text_is_taken_back(src: str, mt: str, pe: str, expected: str) -> None:
@@ -76,7 +77,7 @@ def test_mt_stays_if_no_single_edit_causes_the_damage() -> None:
         confidences=(0.1,),
     )
     result = revert_damage("x", "ab", whole, lacks)
-    assert (result.text, result.changed) == ("ab", False)
+    assert (result.text, result.changed, result.reverted) == ("ab", False, 1)
 
 
 @pytest.mark.parametrize("pe", ["", " "])
@@ -156,6 +157,8 @@ def test_evidence_of_an_output_stays_with_its_scores() -> None:
         ("按 ( 长 ) 子", "按 （ 长 ) 子", "按 ( 长 ) 子"),
         ("长 【 a", "长 [ a", "长 【 a"),
         ("( a x )", "( b x ]", "( b x )"),
+        ("( a ) [ b ]", "[ a ) b ]", "( a ) [ b ]"),
+        ("«a» b", "«a» «b «c", "«a» b"),
         ("a b \u2068x\u2069 c", "d b \u2068x c", "d b \u2068x\u2069 c"),
         ("a \u2068x\u2069 c", "b \u2067x\u2069 c", "b \u2067x\u2069 c"),
         ("a b \u202bx\u202c c", "d b x\u202c c", "d b \u202bx\u202c c"),
