@@ -20,11 +20,18 @@ def test_growth_lies_between_what_was_seen_and_what_is_usual() -> None:
     assert found.points < sure.points < seen
 
 
+def test_growth_that_differs_between_folds_is_less_sure() -> None:
+    half = gains([0] * 300)
+    uneven, even = (growth(gains(spared), half, 20.0) for spared in ([1] * 60 + [0] * 240, [1, 0, 0, 0, 0] * 60))
+    assert uneven.deviation > 1.1 * even.deviation
+
+
 def test_forecasts_grow_with_every_doubling_and_so_do_their_intervals() -> None:
     whole = gains([1, 0, 1, 0] * 75)
     found = forecast(whole, gains([1, 0, 0, 0] * 75), 20.0)
     step = growth(whole, gains([1, 0, 0, 0] * 75), 20.0).points
     assert [one.triplets for one in found] == [1_000, 5_000, 25_000]
+    assert found[0].gain.points - whole.points == pytest.approx(np.log2(1_000 / 300) * step)
     assert found[1].gain.points - found[0].gain.points == pytest.approx(np.log2(5) * step)
     widths = [one.gain.high - one.gain.low for one in found]
     assert widths == sorted(widths)
