@@ -48,6 +48,8 @@ def test_facts_with_equal_numbers_are_all_there() -> None:
     page = assessment_page("t", replace(found, profile=replace(found.profile, segments=2, unchanged=1, systematic=3)))
     assert found.profile.changes == 6
     assert page.count("<b>50 %</b>") == 2
+    page = assessment_page("t", replace(found, profile=replace(found.profile, segments=4, unchanged=1)))
+    assert "<b>25 %</b>of the segments were left as they are" in page
 
 
 def test_markup_in_text_stays_text() -> None:
