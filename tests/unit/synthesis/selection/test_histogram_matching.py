@@ -1,10 +1,14 @@
 """Choosing triplets: the histogram that is asked for, as many as can be, and the same ones however they are cut."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postedit.core.config import load_config
 from postedit.core.errors import DataError
 from postedit.evaluate.ter import EditCount
 from postedit.synthesis.selection.histogram_matching import (
@@ -15,6 +19,7 @@ from postedit.synthesis.selection.histogram_matching import (
     match_histogram,
     uniform_by_line,
 )
+from postedit.synthesis.translation.parallel_text import ForwardConfig
 
 
 def scattered(seed: int, filled: int) -> np.ndarray:
@@ -91,3 +96,22 @@ def test_draws_are_uniform_and_differ_by_seed() -> None:
     one, other = uniform_by_line(1, 0, 100_000), uniform_by_line(2, 0, 100_000)
     assert np.abs(np.sort(one) - np.linspace(0, 1, len(one))).max() < 0.01
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
+
+
+def test_a_selection_by_other_real_triplets_is_another_job(tmp_path: Path) -> None:
+    def write(prefix: str, mt: list[str]) -> None:
+        for side, lines in {"src": ["s"] * 4, "mt": mt, "pe": ["a b"] * 4}.items():
+            (tmp_path / f"{prefix}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def provenance(*real: str) -> dict[str, Any]:
+        write("real", [*real])
+        return config.matching_phase().prepare().provenance
+
+    translator = {"kind": "command", "command": ["cat"]}
+    paths = {"src": str(tmp_path / "text.src"), "pe": str(tmp_path / "text.pe"), "out": str(tmp_path / "out")}
+    values = {**paths, "real": [str(tmp_path / "real")], "mismatch": 0.01, "translator": translator}
+    config = load_config(ForwardConfig, values, "options")
+    write("out.translated", ["a b", "a b", "a c", "a c"])
+    before = provenance("a b", "a b", "a b", "a c")
+    assert provenance("a b", "a b", "a b", "a c") == before
+    assert provenance("a b", "a c", "a c", "a c") != before
