@@ -301,3 +301,24 @@ def test_double_click_makes_one_project(service: Service, page: Any) -> None:
     page.get_by_role("button", name="Create project").dblclick()
     page.get_by_role("heading", name="Once").wait_for()
     assert [one["name"] for one in service.get("/v1/projects")["projects"]].count("Once") == 1
+
+
+@pytest.mark.slow
+def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: Any) -> None:
+    made = service.post("/v1/projects", json={"name": "Refused"})
+    content = xliff(("a house", ""), ("a tree", "ein Baum"), ("a garden", "ein Garten"))
+    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content)})["file"]["id"]
+    wait_for_proposals(service, file)
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
+    page.locator(".field:focus").wait_for()
+    page.keyboard.press("Control+Enter")  # without a target
+    page.get_by_role("link", name="1 change refused").wait_for()
+    page.locator(".row", has_text="a house").get_by_role("img", name="draft").wait_for()
+    assert present(page) == 2
+    page.keyboard.press("Alt+Shift+ArrowUp")  # the unconfirmed one before
+    page.get_by_role("alert").filter(has_text="a confirmed target needs text").wait_for()
+    page.keyboard.type("ein Haus")
+    page.keyboard.press("Control+Enter")
+    page.locator(".row", has_text="ein Haus").get_by_role("img", name="confirmed").wait_for()
+    page.locator(".save-state", has_text="Saved").wait_for()
+    assert service.get(f"/v1/files/{file}/segments/1")["state"] == "confirmed"

@@ -90,10 +90,13 @@ export function writeMarked({ text, codes }) {
   return { target: text, codes: codes.map((code) => ({ ...code, at: map.toPoint(code.at) })) };
 }
 
-/** Return a segment as it will be once a waiting change is saved. @param {Segment} segment @param {any} body */
-export function withBody(segment, { target, codes, state, decisions }) {
-  const isOpen = state === "open"; // the target is taken back
-  return { ...segment, ...readMarked({ target, target_codes: codes }), state: isOpen ? "seen" : state, decisions, filled_from: null };
+/**
+ * Return a segment as it will be once a change is saved.
+ * @param {Segment} segment @param {any} body @param {boolean} isStuck  a person has to settle the change first, so that it confirms nothing
+ */
+export function withBody(segment, { target, codes, state, decisions }, isStuck = false) {
+  const shown = state === "open" ? "seen" : isStuck && state === "confirmed" ? "draft" : state; // open: the target is taken back
+  return { ...segment, ...readMarked({ target, target_codes: codes }), state: shown, decisions, filled_from: null };
 }
 
 /** Return a target from its JSON. @param {{target: string, target_codes: any[]}} json */

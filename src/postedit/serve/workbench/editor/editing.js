@@ -294,6 +294,6 @@ export class Editing {
   /** Return a segment as it will be once changes are saved. @param {import("../data/segment.js").Segment} segment */
   withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
-    return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
+    return entry ? { ...withBody(segment, entry.body, Boolean(entry.refused || entry.theirs)), version: entry.version } : segment;
   }
 }

@@ -60,7 +60,8 @@ function Filters({ editing }) {
     </search>`;
 }
 
-function Row({ number, segment, editing, languages }) {
+function Row({ number, segment: known, editing, languages }) {
+  const segment = known && editing.withPending(known); // the server may have refused a change meanwhile
   if (!segment) return html`<span class="row-number">${format.number(number)}</span><span class="row-texts"><span class="skeleton"></span><span class="skeleton short"></span></span>`;
   const target = (writtenTarget(segment) ?? segment.proposal).text;
   const fresh = freshness(segment, editing.learnt.value.has(number));
