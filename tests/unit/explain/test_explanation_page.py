@@ -3,6 +3,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import browser
 import numpy as np
 import pytest
 from rich.console import Console
@@ -257,3 +258,20 @@ def test_a_browser_shows_reasons_as_text(tmp_path: Path) -> None:
     assert "<title>t</title>" in dom
     assert "<img" not in dom
     assert 'class="guide"' not in dom
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_on_the_colour_of_all_attention(scheme: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(explanation_page("t", [replace(sentence(), pe="das rote Haus .")]), encoding="utf-8")
+    source = browser.axe_source()
+    with browser.launched() as chromium:
+        page = chromium.new_page(color_scheme=scheme)
+        page.goto(path.as_uri())
+        page.locator("article").wait_for()
+        page.evaluate("document.querySelectorAll('.w').forEach((one) => one.style.setProperty('--weight', 1))")
+        assert browser.serious_violations(page, source) == []
+        undecided = page.evaluate("axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['incomplete']})")
+        assert undecided["incomplete"] == [], "axe-core reads the colours of all words"
