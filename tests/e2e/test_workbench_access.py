@@ -16,7 +16,9 @@ SPOKEN = """() => {
     const nodes = addedNodes.length ? [...addedNodes] : [target];
     for (const node of nodes) {
       const place = isLive(node.nodeType === Node.TEXT_NODE ? node.parentElement : node);
-      if (place?.textContent) globalThis.spoken.push(place.textContent);
+      const told = [...(place?.childNodes ?? [])].filter((one) => one.ariaHidden !== "true");
+      const text = told.map((one) => one.textContent).join("");
+      if (text && text !== globalThis.spoken.at(-1)) globalThis.spoken.push(text);
     }
   })).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
@@ -73,3 +75,21 @@ def test_a_target_that_is_too_long_is_told_once(service: Service, page: Any) -> 
     page.get_by_text("14 of 10 characters · 4 too long").wait_for()
     page.wait_for_timeout(1500)  # messages are told one after the other
     assert [one for one in page.evaluate("spoken") if "too long" in one] == ["11 of 10 characters · 1 too long"]
+
+
+@pytest.mark.slow
+def test_an_upload_is_told_once_and_not_at_each_step(service: Service, page: Any) -> None:
+    made = service.post("/v1/projects", json={"name": "Upload", "source_language": "en", "target_language": "de"})
+    content = xliff(*[(f"Row {row} of the table", f"Zeile {row} der Tabelle") for row in range(2000)])
+    page.goto(f"{service.address}/#/project/{made['id']}")
+    page.get_by_text("No files yet").wait_for()
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    speed = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": len(content) / 3}
+    line.send("Network.emulateNetworkConditions", speed)
+    page.evaluate(SPOKEN)
+    page.locator("#upload").set_input_files({"name": "long.xlf", "mimeType": "text/xml", "buffer": content})
+    page.get_by_role("img", name="Uploading, ").wait_for()
+    page.get_by_role("link", name="Open: long.xlf").wait_for()
+    assert not [one for one in page.evaluate("spoken") if "%" in one]
+    assert sum("Uploading" in one for one in page.evaluate("spoken")) == 1

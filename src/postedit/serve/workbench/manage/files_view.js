@@ -96,8 +96,13 @@ function Upload({ upload: { id, name, share, problem } }) {
   const forget = () => { forgetUpload(id); document.getElementById("upload").focus(); };
   if (problem) return html`<div class="warning refusal"><p role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>
     <button type="button" class="quiet" aria-label=${t.files.forget(name)} onClick=${forget}>✕</button></div>`;
-  const text = share ? t.files.uploading(share) : t.files.waiting;
-  return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
+  return html`<div class="upload"><${Work} name=${name} text=${share ? t.files.uploading : t.files.waiting} share=${share} /></div>`;
+}
+
+/** Work that goes on; screen readers announce that it does, and not each step, which they find at the bar. */
+function Work({ name = "", text, share = 0 }) {
+  const step = share ? `, ${format.percent(share)}` : "";
+  return html`<p role="status">${name && html`<bdi>${name}</bdi> · `}${text}<span aria-hidden="true">${step}</span></p><${Bar} value=${share} label=${text + step} />`;
 }
 
 function FileCard({ project, file, share, note, failure, onDelete }) {
@@ -110,7 +115,7 @@ function FileCard({ project, file, share, note, failure, onDelete }) {
       format.counted(file.segments ?? 0, "segment"), format.counted(file.words ?? 0, "word")].filter(Boolean).join(" · ")}</p>
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
     ${file.state !== "failed" && failure && html`<p class="warning">${t.files.jobFailed[failure.kind] ?? failure.kind}: ${failure.error}</p>`}
-    ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
+    ${(file.state === "importing" || share !== undefined) && html`<${Work} text=${share ? t.files.preparing : t.files.importing} share=${share} />`}
     ${isReady && html`<${Bar} value=${progressOf(file)} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
     ${isReady && note && html`<p class="soft">${t.files.noProposals(note)}</p>`}
