@@ -322,3 +322,14 @@ def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: 
     page.locator(".row", has_text="ein Haus").get_by_role("img", name="confirmed").wait_for()
     page.locator(".save-state", has_text="Saved").wait_for()
     assert service.get(f"/v1/files/{file}/segments/1")["state"] == "confirmed"
+
+
+@pytest.mark.slow
+def test_addresses_lead_to_no_other_part_of_the_service(service: Service, project: Any, page: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url.removeprefix(service.address)))
+    for view in ("project/..%2Fsession%3Fx=", f"project/{project['id']}/file/..%2Fmodels%3Fx="):
+        page.goto(f"{service.address}/#/{view}")
+        page.reload()
+        page.get_by_role("alert").wait_for()
+    assert not [path for path in asked if path.startswith(("/v1/session?", "/v1/models"))]

@@ -42,7 +42,7 @@ function App() {
 function Shell({ queue, onHelp }) {
   const [kind, id, view, file, number] = route.value;
   const isProject = kind === "project" && id;
-  const loaded = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
+  const loaded = useLoaded(async () => (isProject ? get(`/v1/projects/${encodeURIComponent(id)}`) : null), [isProject ? id : "", view]);
   const project = isProject && loaded.value?.id === id && !isGone(loaded.error) ? loaded.value : null;
   const title = [shownName.value, project?.name, t.brand].filter(Boolean).join(" · ");
   useEffect(() => {

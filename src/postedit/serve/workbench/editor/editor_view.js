@@ -20,7 +20,7 @@ import { answerConsent, consent } from "./timer.js";
 
 /** @param {{project: any, file: string, number: number | null, queue: import("../data/save_queue.js").SaveQueue, onHelp: () => void}} props */
 export function EditorView({ project, file, number, queue, onHelp }) {
-  const loaded = useLoaded(() => get(`/v1/files/${file}`), [file]);
+  const loaded = useLoaded(() => get(`/v1/files/${encodeURIComponent(file)}`), [file]);
   if (!loaded.value) {
     return html`<main id="content" class="page"><${Waiting} loaded=${loaded} />
       ${isGone(loaded.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.file === file} />`}</main>`;
