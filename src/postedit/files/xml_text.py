@@ -10,6 +10,7 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, 
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _LINES: Final = re.compile(r"\r\n?|[^\r]+")
+_NOT_SHOWN: Final = ("<!", "<?", "]]>")  # comments, processing instructions, and both ends of CDATA sections
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""(?<=\s)([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,9 +48,15 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
 
 
 def plain_text(collected: Collected, element: Element) -> str:
-    """Return the characters of an element that is read by people, such as a note; in it, escaped markup is text."""
+    """Return what an element says to people, such as a note: in it, markup is text, whether it is escaped or not."""
     parts = _parts(collected, element, frozenset())
-    return "".join(part if isinstance(part, str) else part[0] for part in parts if not isinstance(part, Code))
+    return "".join(
+        _shown(part) if isinstance(part, Code) else part[0] if isinstance(part, tuple) else part for part in parts
+    )
+
+
+def _shown(code: Code) -> str:
+    return "" if code.raw.startswith(_NOT_SHOWN) else code.raw
 
 
 def tracked_changes(element: Element) -> frozenset[str]:

@@ -9,16 +9,29 @@ from code_tools import set_back
 
 from postedit.files.marked_text import MarkedText
 from postedit.files.text_alignment import TextChange, TextSpan
-from postedit.files.xml_reader import XmlReader
-from postedit.files.xml_text import escape, marked_text, with_attributes
+from postedit.files.xml_reader import Collected, XmlReader
+from postedit.files.xml_text import escape, marked_text, plain_text, with_attributes
 
 PHRASE = ' xmlns:m="http://www.memsource.com/mxlf/2.0"'
 
 
-def read(content: str, root: str = "", *, before_changes: bool = False) -> MarkedText:
+def collect(content: str, root: str = "") -> Collected:
     file = io.BytesIO(f"<xliff{root}><target>{content}</target></xliff>".encode())
     (collected,) = XmlReader(Path("f.xlf"), frozenset(["target"]), {}).read(file)
+    return collected
+
+
+def read(content: str, root: str = "", *, before_changes: bool = False) -> MarkedText:
+    collected = collect(content, root)
     return marked_text(collected, collected.element, before_changes=before_changes)
+
+
+@pytest.mark.parametrize(
+    "content", ["a <b>c</b> &amp; d", "a &lt;b&gt;c&lt;/b&gt; &amp; d", "a <![CDATA[<b>c</b> & d]]>"]
+)
+def test_notes_have_their_markup_but_no_comments(content: str) -> None:
+    collected = collect(f"{content}<!-- e -->")
+    assert plain_text(collected, collected.element) == "a <b>c</b> & d"
 
 
 @pytest.mark.parametrize("content", ["{1}Press {2} now", "Press {b&gt;OK&lt;b} now{1}", "{1>a&lt;1}<x/>"])
