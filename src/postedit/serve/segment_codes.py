@@ -99,7 +99,8 @@ def placed_codes(placed: PlacedCodes, like: MarkedText | None = None) -> list[di
 
 
 def _api_code(at: int, name: str, code: Code) -> dict[str, Any]:
-    return {"at": at, "id": name, "kind": code.kind, "label": unescape(code.raw, _QUOTE)[:_LABEL]}
+    label = " ".join(unescape(code.raw, _QUOTE).split())
+    return {"at": at, "id": name, "kind": code.kind, "label": label[:_LABEL]}
 
 
 def place_target(

@@ -37,7 +37,10 @@ def test_ids_of_many_codes_are_not_compared_one_by_one(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("raw", "label"),
-    [('&lt;a href=&quot;?b&amp;amp;c"&gt;', '<a href="?b&amp;c">'), ("<a href='?b&copy=2'>", "<a href='?b&copy=2'>")],
+    [
+        ('&lt;a href=&quot;?b&amp;amp;c"&gt;', '<a href="?b&amp;c">'),
+        ("<a\n  href='?b&copy=2'>", "<a href='?b&copy=2'>"),
+    ],
 )
 def test_labels_of_codes_are_written_as_people_write_markup(raw: str, label: str) -> None:
     (code,) = segment_codes.api_codes(MarkedText("", {}, ((0, Code(raw)),)))
