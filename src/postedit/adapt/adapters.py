@@ -39,7 +39,7 @@ class Adapters:
         seed: seed of their initial values.
     """
 
-    def __init__(self, model: Seq2Seq, kind: AdapterKind = "vectors", rank: int = 4, seed: int = 1) -> None:
+    def __init__(self, model: Seq2Seq, kind: AdapterKind, rank: int = 4, seed: int = 1) -> None:
         self.model = model.eval().requires_grad_(False)
         # The trained values of the weights that are adapted.
         self._base = {

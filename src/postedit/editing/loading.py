@@ -190,7 +190,7 @@ def load_ensemble(
     weights: Sequence[float] | None = None,
     space: Space = "log",
     *,
-    warn: bool = False,
+    warn: bool,
 ) -> Loaded:
     """Load one neural model, or several as an ensemble; `warn` if one made the TER of its development set worse.
 

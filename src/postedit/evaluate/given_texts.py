@@ -34,7 +34,7 @@ def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]
     return {name: lines_of(name, hyp) for name, hyp in systems.items()}
 
 
-def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]], *, by_character: bool = False) -> None:
+def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]], *, by_character: bool) -> None:
     """Check that each named text has as many lines as the post-edits, and that no line is too long to score.
 
     If texts are scored `by_character`, a line has as many words as characters.
@@ -47,7 +47,7 @@ def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]], *, by_cha
     check_lengths(len(pe), {"the post-edits": pe, **texts}, by_character=by_character)
 
 
-def check_lengths(lines: int, texts: Mapping[str, Sequence[str]], *, by_character: bool = False) -> None:
+def check_lengths(lines: int, texts: Mapping[str, Sequence[str]], *, by_character: bool) -> None:
     """Check that each named text has `lines` lines, none of them too long to score; see `check_lines`."""
     for name, text in texts.items():
         if len(text) != lines:

@@ -51,7 +51,7 @@ def data_element(values: Any) -> str:
     return f'<script type="application/json" id="data">{text}</script>'
 
 
-def analysis(table: Table, *, is_open: bool = False) -> str:
+def analysis(table: Table, *, is_open: bool) -> str:
     """Return a table as an HTML element that can be opened and closed, with the table's name as its summary."""
     head = "".join(f'<th scope="col" class="label">{escape(name)}</th>' for name in table.keys)
     head += "".join(f'<th scope="col">{escape(column.name)}</th>' for column in table.columns)

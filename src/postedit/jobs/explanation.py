@@ -91,7 +91,7 @@ def reasons_of_edits(
 
 
 def explain_mt(
-    editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
+    editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None]
 ) -> list[ExplainedSentence | None]:
     """Return the evidence of the model when it is forced to write each translation unchanged; None where that fails."""
     found: list[ExplainedSentence | None] = []

@@ -134,8 +134,8 @@ def load_combination(
     path: Path,
     spec: EndpointSpec,
     devices: Sequence[torch.device],
-    precision: Precision = "float32",
-    glossary: Glossary | None = None,
+    precision: Precision,
+    glossary: Glossary | None,
 ) -> PostEditor | Pooled:
     """Load a combination with a language model behind an endpoint among its members.
 

@@ -72,7 +72,7 @@ class TransformerLayer(nn.Module):
     has a residual connection, and layer normalisation of its input (`pre`) or of the sum (`post`).
     """
 
-    def __init__(self, config: "StackConfig", memories: int = 0, reports: CrossOutput = "sum") -> None:
+    def __init__(self, config: "StackConfig", memories: int, reports: CrossOutput) -> None:
         """Create the sublayers."""
         super().__init__()
         self.norm, self.dropout, self.reports = config.norm, config.dropout_rates, reports
@@ -124,7 +124,7 @@ class TransformerLayer(nn.Module):
         x_NKD = self._norm_after(last, self._add(x_NKD, self.outer(hidden)))
         return LayerOutput(x_NKD, tuple(weights), tuple(cross_outputs))
 
-    def project_memory(self, memory_NSD: Tensor, index: int = 0, packing: Packing | None = None) -> KeyValue:
+    def project_memory(self, memory_NSD: Tensor, index: int, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values of a memory for cross-attention `index`; with a packing, the memory is packed."""
         return cast(MultiHeadAttention, self.cross_attentions[index]).project(memory_NSD, packing)
 
@@ -142,7 +142,7 @@ class TransformerLayer(nn.Module):
 class TransformerStack(nn.Module):
     """A stack of layers; with `pre` normalisation, a final layer normalisation follows."""
 
-    def __init__(self, config: "StackConfig", layers: int, memories: int = 0, reports: CrossOutput = "sum") -> None:
+    def __init__(self, config: "StackConfig", layers: int, memories: int, reports: CrossOutput) -> None:
         """Create `layers` layers with `memories` cross-attentions each."""
         super().__init__()
         self.layers = nn.ModuleList(TransformerLayer(config, memories, reports) for _ in range(layers))

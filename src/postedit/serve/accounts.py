@@ -241,7 +241,7 @@ def _key_of(request: Request) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-def _of_key(service: Service, secret: str, *, counts: bool = True) -> Caller:
+def _of_key(service: Service, secret: str, *, counts: bool) -> Caller:
     found = service.store.people.owner_of(secret)
     if found is None:
         raise HttpError(401, "this key is not known; it may have been deleted", headers={"WWW-Authenticate": "Bearer"})

@@ -92,7 +92,7 @@ def api_codes(marked: MarkedText, like: MarkedText | None = None) -> list[dict[s
     return [_api_code(at, name, code) for (at, code), name in zip(marked.codes, ids, strict=True)]
 
 
-def placed_codes(placed: PlacedCodes, like: MarkedText | None = None) -> list[dict[str, Any]]:
+def placed_codes(placed: PlacedCodes, like: MarkedText | None) -> list[dict[str, Any]]:
     """Return the codes placed in an output as the API gives them; see `api_codes`."""
     ids = code_ids(placed.marked, like)
     return [_api_code(at, ids[index], placed.marked.codes[index][1]) for index, at in placed.places.items()]
@@ -104,7 +104,7 @@ def _api_code(at: int, name: str, code: Code) -> dict[str, Any]:
 
 
 def place_target(
-    base: MarkedText, text: str, codes: Sequence[ApiCode], escape: Escape, like: MarkedText | None = None
+    base: MarkedText, text: str, codes: Sequence[ApiCode], escape: Escape, like: MarkedText | None
 ) -> PlacedCodes:
     """Return a target that a person wrote, with the codes of mt or of the source.
 

@@ -34,7 +34,7 @@ DATA: Final = {
 
 
 def run_identity(
-    model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig, sampling_weights: Sequence[SamplingWeight] = ()
+    model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig, sampling_weights: Sequence[SamplingWeight]
 ) -> dict[str, Any]:
     """Return everything that must be equal for a resumed run to end as if it had never stopped."""
     shapes = sorted((name, list(tensor.shape)) for name, tensor in model.state_dict().items())

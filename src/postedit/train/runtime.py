@@ -200,7 +200,7 @@ class Interruption:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
 
     @contextmanager
-    def at_once(self, enabled: bool = True) -> Iterator[None]:
+    def at_once(self, enabled: bool) -> Iterator[None]:
         """Raise KeyboardInterrupt at the first signal within the block, which must be safe to abandon."""
         self._at_once = enabled
         try:

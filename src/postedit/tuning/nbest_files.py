@@ -39,7 +39,7 @@ class NBestRecord:
         return NBestEntry(self.record["text"], self.features)
 
 
-def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[NBestRecord]]:
+def read_outputs(path: Path, columns: Sequence[Path]) -> list[list[NBestRecord]]:
     """Return n-best lists with their own features and those of the column files.
 
     Raises:
