@@ -60,7 +60,6 @@ class TripletFiles(Config):
     ..., mt = ..., pe = ...}`. The last form may omit mt if no model reads it. `"x.parquet#target"` selects another
     column; `"s3://..."` and other URLs are read by fsspec. Files may be compressed; `.gz`, `.xz` or `.zst` may be
     omitted from their names.
-
     """
 
     src: str = Field(description="path of the sources; the same for all sides of a table.")
@@ -279,17 +278,8 @@ class DataConfig(Config):
         """
         folder = (base / with_home(self.dir)).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
-        length, too_long = self.max_length, self.too_long
         glossary = None if self.glossary is None else str(folder / with_home(self.glossary))
-        resolved = DataConfig(
-            dir=str(folder),
-            train=train,
-            dev=dev,
-            max_length=length,
-            too_long=too_long,
-            glossary=glossary,
-            tagged=self.tagged,
-        )
+        resolved = self.model_copy(update={"dir": str(folder), "train": train, "dev": dev, "glossary": glossary})
         sources = resolved.sources if check_triplets else []
         found = [(option, path_problem(path)) for option, files in sources for path in files.paths]
         if glossary is not None:
