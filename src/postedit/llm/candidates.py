@@ -58,8 +58,8 @@ class SampledCandidates(EditorWrapper[LlmEditor]):
         """Return the n best answers about each segment, the most frequent first, and mt if n > 1; without evidence."""
         config = search or self.search
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
-        answers = iter(self._answers([one for one in segments if why_skipped(one, config.max_input) is None]))
         skipped = [why_skipped(segment, config.max_input) for segment in segments]
+        answers = iter(self._answers([one for one, why in zip(segments, skipped, strict=True) if why is None]))
         return [
             _listed(segment, next(answers), config.n_best) if why is None else unchanged(segment.mt or "", why)
             for segment, why in zip(segments, skipped, strict=True)
