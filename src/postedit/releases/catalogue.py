@@ -115,12 +115,8 @@ def models_of(name: str) -> list[KnownModel]:
     pair = _pair_of(name)
     found = [one for one in known_models() if one.name == name or one.pair == pair]
     if not found:
-        names = sorted({"-".join(one.pair) for one in known_models()})
         hint = "" if pair else nearest(name, [one.name for one in known_models()])
-        raise ModelFolderError(
-            f"{name or repr(name)}: there is no model of this name or language pair; there are models for "
-            f"{', '.join(names)} (`postedit models list`). For others, train one, and give its folder{hint}"
-        )
+        raise _no_model(name or repr(name), "of this name or language pair", hint)
     return found
 
 
@@ -182,17 +178,21 @@ def _only_pair_to(target: str) -> str:
     """
     pairs = sorted({"-".join(one.pair) for one in known_models() if one.pair[1] == target})
     if not pairs:
-        everything = ", ".join(sorted({"-".join(one.pair) for one in known_models()}))
-        raise ModelFolderError(
-            f"{target}: there is no model for this target language; there are models for {everything} "
-            "(`postedit models list`). For others, train one, and give its folder"
-        )
+        raise _no_model(target, "for this target language")
     if len(pairs) > 1:
         raise ModelFolderError(
             f"the target language is {target}, and the source language is not named; there are models for "
             f"{', '.join(pairs)}: name one of these"
         )
     return pairs[0]
+
+
+def _no_model(name: str, sought: str, hint: str = "") -> ModelFolderError:
+    pairs = sorted({"-".join(one.pair) for one in known_models()})
+    return ModelFolderError(
+        f"{name}: there is no model {sought}; there are models for {', '.join(pairs)} (`postedit models list`). For "
+        f"others, train one, and give its folder{hint}"
+    )
 
 
 def default_model() -> KnownModel:
