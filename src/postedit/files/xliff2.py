@@ -56,6 +56,7 @@ _TYPES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "tm", "memory":
 _MACHINE: Final = re.compile(r"(?:^|[^a-z])(?:n?mt|ape|machine)(?:$|[^a-z])", re.IGNORECASE)  # in `subState`
 _REJECTED: Final = re.compile(r"(?:^|[^a-z])rejected(?:$|[^a-z])", re.IGNORECASE)  # in `subState`
 _FORMER: Final = "postedit:former"  # `subType` of a match
+_MEASURES: Final = measures(None)  # of a file without profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,13 @@ class Xliff2:
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `segment`; see `Format`."""
-        profiles: Collected | None = None
+        file, of_file = None, _MEASURES  # the file with the last profiles
         for collected in XmlReader(path, frozenset(["slr:profiles", "unit"]), _NAMESPACES).read(stream):
             if collected.element.name == "slr:profiles":
-                profiles = collected
+                file, of_file = collected.ancestors[-1], measures(collected.element)
             else:
-                yield from _units(collected, path, measures(_of_file(collected, profiles)))
+                is_own = any(one is file for one in collected.ancestors)
+                yield from _units(collected, path, of_file if is_own else _MEASURES)
 
     def escape(self, unit: Unit) -> Escape:
         """Return the function that escapes a character for XML."""
@@ -119,12 +121,6 @@ def _slot(unit: Unit) -> _Slot:
     return unit.slot
 
 
-def _of_file(unit: Collected, profiles: Collected | None) -> Element | None:
-    """Return `slr:profiles` if they are those of the file of a unit."""
-    is_own = profiles is not None and any(one is profiles.ancestors[-1] for one in unit.ancestors)
-    return profiles.element if profiles is not None and is_own else None
-
-
 def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Measure | None]) -> Iterator[Unit]:
     element, around = collected.element, [*collected.ancestors, collected.element]
     root: Mapping[str, str] = collected.ancestors[0].attributes if collected.ancestors else {}
@@ -133,7 +129,8 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
     notes = tuple(plain_text(collected, note) for all in element.elements("notes") for note in all.elements("note"))
     segments = list(element.elements("segment"))
     rooms = rooms_of(collected, measured)
-    divided = any(_has_open_span(part) for part in element.elements("segment", "ignorable"))
+    fixed = {part.start: part for part in element.elements("segment", "ignorable") if _has_fixed_span(part)}
+    divided = any(map(_has_open_span, fixed.values()))
     matches = _matches_by_reference(element)
     for segment, number in zip(segments, _ids(element, segments)):
         source, target = segment.first("source"), segment.first("target")
@@ -145,7 +142,7 @@ def _units(collected: Collected, path: Path, measured: tuple[Measure | None, Mea
             target=None if target is None else marked_text(collected, target),
             # Many tools never write a state, so the default of XLIFF (initial) would mean nothing.
             state=_state(segment),
-            locked=translate == "no" or divided or _has_fixed_span(segment),
+            locked=translate == "no" or divided or segment.start in fixed,
             notes=notes,
             candidates=tuple(_candidates(collected, matches, segment, source, number)),
             languages=(root.get("srcLang", ""), root.get("trgLang", "")),

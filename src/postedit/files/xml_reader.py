@@ -238,10 +238,11 @@ class XmlReader:
             self._refuse(f"an element has more than {_MAX_ATTRIBUTES} attributes")
         if len(self._scopes) == 1:
             self._take_root(name, attributes)
-        scope = self._scope(attributes)
+        prefixed = [key for key in attributes if ":" in key]
+        scope = self._scope(attributes) if prefixed or "xmlns" in attributes else self._scopes[-1]
         self._scopes.append(scope)
-        names = {key: _name(key, scope) for key in attributes if ":" in key}
-        values = {names.get(key, key): value for key, value in attributes.items()}
+        names = {key: _name(key, scope) for key in prefixed}
+        values = {names.get(key, key): value for key, value in attributes.items()} if names else attributes
         element = Element(_name(name, scope), values, names, offset)
         self._wait(element, "content")
         if self._open:
