@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from postedit.core.errors import DataError
-from postedit.nn.heads import SoftmaxHead
+from postedit.core.types import Shortlist
+from postedit.nn.heads import LinearFactory, SoftmaxHead
 from postedit.nn.inference import PackedLinear, Precision, check_precision, evaluation_mode, prepare_for_inference
 from postedit.nn.int8 import Int8Linear
 
@@ -85,6 +86,18 @@ def test_only_large_layers_change_and_shared_weights_stay_shared() -> None:
     x = torch.randn(1, 2, 1024, generator=torch.Generator().manual_seed(1))
     expected = torch.log_softmax(nn.functional.linear(x, model.table.weight, model.head.bias), -1)
     torch.testing.assert_close(model.head(x).log_probs(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("factory", [None, PackedLinear, Int8Linear])
+def test_tokens_that_can_only_be_copied_are_never_generated(factory: LinearFactory | None) -> None:
+    head = SoftmaxHead(32, 20, copied=4).requires_grad_(False)
+    if factory is not None:
+        head.use_linear_layers(factory)
+    distribution = head(torch.randn(2, 3, 32))
+    whole, listed = distribution.log_probs(), distribution.among(Shortlist(18, torch.tensor([19])))
+    for log_probs in (whole, listed):
+        assert log_probs[..., :16].isfinite().all()
+        assert (log_probs[..., 16:] == -torch.inf).all()
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])

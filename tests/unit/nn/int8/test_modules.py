@@ -93,6 +93,13 @@ def test_nan_inputs_give_nan_outputs() -> None:
     assert Int8Linear(random(3, 20), None)(torch.full((1, 20), math.nan)).isnan().all()
 
 
+def test_the_widest_layer_adds_up_exactly() -> None:
+    """Sums of bytes exceed 32 bits there, but what is left after the zero point is taken away does not."""
+    x = torch.ones(2, 133_144)
+    x[1] = -1.0
+    torch.testing.assert_close(Int8Linear(x, None)(x), 133_144.0 * (2 * torch.eye(2) - 1), rtol=1e-6, atol=0)
+
+
 @settings(max_examples=25)
 @given(rows=_SIZES, width=st.integers(2, 300), seed=st.integers(0, 999))
 def test_layer_normalisation_agrees_with_pytorch(rows: int, width: int, seed: int) -> None:
