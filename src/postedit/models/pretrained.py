@@ -156,12 +156,12 @@ class Pretrained(CheckpointModel[_State]):
 def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
     """Return a network with fresh weights and tables of `rows` rows, and its output layer, which is removed from it."""
     transformers = library("transformers", "the architecture pretrained")
-    kind = transformers.AutoConfig.for_model(**{**config.network.settings, "vocab_size": rows})
-    for name in kind.to_dict():  # also settings that config.json leaves to the library
-        if name.endswith("layerdrop"):  # a dropped layer would leave a gap in the caches, and weights without gradients
-            setattr(kind, name, 0.0)
-        elif name in ("dropout", "dropout_rate") and config.dropout is not None:
-            setattr(kind, name, config.dropout)
+    settings = {**config.network.settings, "vocab_size": rows}
+    # A dropped layer would leave a gap in the caches, and weights without gradients.
+    settings |= {name: 0.0 for name in settings if name.endswith("layerdrop")}
+    if config.dropout is not None:
+        settings |= {name: config.dropout for name in ("dropout", "dropout_rate") if name in settings}
+    kind = transformers.AutoConfig.for_model(**settings)
     network: Any = transformers.AutoModelForSeq2SeqLM.from_config(kind, attn_implementation="eager")
     network.float()
     head = network.get_output_embeddings()
