@@ -79,6 +79,11 @@ class Pooled(CompoundEditor):
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options with every proposer; see `Editor.check`."""
         super().check(search, with_mt=with_mt)
+        if search.cut_input:
+            raise DataError(
+                "search.cut_input is for outputs that need not keep mt, and members that search on their own always "
+                "compare them with mt: leave it out, or give one model"
+            )
         for proposer in self.proposers:
             proposer.check(_own_ranking(search), with_mt=with_mt)
 

@@ -157,7 +157,7 @@ class SegmentSearch:
 
     def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Return up to `n_best` outputs with distinct texts; if the beam holds too few, wider ones are searched."""
-        config = self._config.with_options(n_best=self._config.beam)
+        config = self._config.model_copy(update={"n_best": self._config.beam})  # unchecked: also with cut_input
         lists = [self._distinct(*one) for one in zip(segments, self._best(batch, segments, config), strict=True)]
         beam = 2 * config.beam
         while beam <= _WIDEST * config.beam:
@@ -165,7 +165,7 @@ class SegmentSearch:
             if not short:
                 break
             part = [segments[row] for row in short]
-            more = self._best(_rows(batch, short), part, config.with_options(beam=beam, n_best=beam))
+            more = self._best(_rows(batch, short), part, config.model_copy(update={"beam": beam, "n_best": beam}))
             for row, found in zip(short, more, strict=True):
                 first, *others = lists[row]  # stays first: it is what a search with n_best = 1 returns
                 others = sorted([*others, *found], key=lambda one: one.rank(config), reverse=True)
@@ -187,7 +187,7 @@ class SegmentSearch:
                     [segments[row] for row in rows], [required[row] for row in rows], batch.device
                 )
                 if beam > 1:
-                    wide = config.with_options(beam=beam)
+                    wide = config.model_copy(update={"beam": beam})
                     lists = beam_search(self._model, part, self._limits(part), wide, guidance)
                 else:
                     lists = [[best] for best in greedy(self._model, part, self._limits(part), guidance)]

@@ -244,6 +244,8 @@ def test_segments_that_cannot_be_edited_are_refused() -> None:
     editor = pooled(Listed(FIRST), Listed(SECOND))
     with pytest.raises(DataError, match="segment 2 has no mt"):
         editor.edit(["x", "y"], [MT, None])
+    with pytest.raises(DataError, match="cut_input is for outputs that need not keep mt"):
+        editor.edit(["x"], [MT], search=SearchConfig(beam=6, cut_input=True, mt_candidate=False))
     with pytest.raises(DataError, match="take no constraints"):
         editor.edit_segments([Segment("x", MT, Constraints(prefix="das"))])
     assert not editor.abilities.constraints

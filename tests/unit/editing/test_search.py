@@ -26,6 +26,7 @@ from postedit.editing.results import enforce_constraints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment
 from postedit.search import Hypothesis, SearchConfig
+from postedit.search.rescoring import LogLinear
 from postedit.text.config import VocabularyConfig
 from postedit.text.vocabulary import byte_joins
 from postedit.text.words import character_joins, splitter
@@ -400,3 +401,16 @@ def test_banned_words_are_not_copied_either(banned: str, skipped: str | None) ->
     (found,) = editor.edit_segments([Segment("it goes", mt, Constraints(banned=(banned,)))])
     assert found.skipped == skipped
     assert found.text == mt if skipped else banned not in found.text
+
+
+@pytest.mark.parametrize(("risk", "log_linear"), [(1.0, None), (0.0, LogLinear({"model 1": 1.0}))])
+def test_texts_that_are_only_read_are_cut_however_outputs_are_ranked(
+    tiny_folders: Path, risk: float, log_linear: LogLinear | None
+) -> None:
+    editor = PostEditor.load(tiny_folders / "transference", device="cpu")
+    assert isinstance(editor, PostEditor)
+    search = SearchConfig(beam=3, mt_candidate=False, cut_input=True, max_input=5, mbr=risk)
+    editor = PostEditor(editor.model, editor.processor, search, log_linear)
+    first, second = editor.edit(["the house goes"] * 2, ["das Haus geht", "das Haus steht"], search=search)
+    assert first.text == second.text != "das Haus geht"
+    assert (first.input_cut, first.skipped, first.alternatives) == (True, None, ())
