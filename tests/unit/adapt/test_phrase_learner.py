@@ -235,6 +235,29 @@ def test_doubt_is_the_mode_of_its_posterior() -> None:
     assert phrase_learner._doubt([]) == -1.0
 
 
+@pytest.mark.parametrize(
+    ("mt", "pe", "proposed"),
+    [
+        ("nimm diese Seite da", "nimm jene Seite da", True),
+        ("nimm diese Tasse", "nimm jene Tasse", False),
+        ("siehe diese da", "siehe diese da", True),
+    ],
+)
+def test_edits_are_judged_by_their_gains_even_if_nearly_proposed(
+    mt: str, pe: str, proposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[Sequence[tuple[float, bool]]] = []
+    monkeypatch.setattr(phrase_learner, "_doubt", lambda found: judged.append(found) or 0.0)
+    editor = empty_editor()
+    learner = learnt_by(editor, Correction("s", "siehe diese Seite 0 .", "siehe jene Seite 0 ."))
+    (found,) = editor.edit(["t"], [mt], beam=2, n_best=2)
+    (changed,) = (one for one in (found, *found.alternatives) if one.changed)
+    assert (found is changed) is proposed
+    learner.learn_entries([Entry(2, Correction("t", mt, pe), None)])
+    ((gain, right),) = judged[-1]
+    assert (gain, right) == (pytest.approx(changed.score), pe != mt)
+
+
 def test_the_latest_edits_count_from_however_many_corrections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phrase_learner, "_MOST_JUDGED", 3)
     one, two, three = judged([0.1], 1), judged([0.2, 0.3], 1), judged([0.4, 0.5], 1)
@@ -384,10 +407,11 @@ def test_a_correction_that_is_undone_in_the_same_breath_leaves_nothing() -> None
     assert editor.model.knowledge.corrections.mt.order.size == 0
 
 
-def test_the_trained_model_stays_as_it_is() -> None:
+@pytest.mark.parametrize("corrections", [OTHERS, [Correction("a house", "Katze", "Hund")]], ids=["many", "one"])
+def test_the_trained_model_stays_as_it_is(corrections: list[Correction]) -> None:
     model, config = MODELS["joined"]
     arrays = {name: array.copy() for name, array in model.to_arrays().items()}
-    learnt_by(editor_of(model, config), *OTHERS)
+    learnt_by(editor_of(model, config), *corrections)
     assert all((array == arrays[name]).all() for name, array in model.to_arrays().items())
 
 
