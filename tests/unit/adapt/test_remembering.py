@@ -269,3 +269,13 @@ class TestIdentity:
         gate.check(table.identity())
         with pytest.raises(ModelFolderError, match=r"other settings: .*memory entries \(gate: None, here: 2\)"):
             gate.check(editor.identity())
+
+
+def test_what_it_adds_and_undoes_is_by_its_author_for_its_project(memory: CorrectionMemory) -> None:
+    table = Table()
+    editor = Remembering(table, table, memory, project="r", author="anna")
+    number = editor.learn("a", "x", "y")
+    memory.undo(1, "ben")
+    editor.undo(number)
+    by = [(one.undoes, one.correction.author, one.correction.project) for one in memory.entries(after=2)]
+    assert by == [(None, "anna", "r"), (1, "ben", "p"), (number, "anna", "r")]
