@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -111,23 +112,24 @@ def test_without_evidence_the_memory_is_not_asked(memory: CorrectionMemory, monk
     assert (found.text, found.score, corrections(found)) == (asked[0].text, asked[0].score, [])
 
 
-def test_a_correction_that_has_been_deleted_meanwhile_keeps_its_number(memory: CorrectionMemory) -> None:
-    memory.add(THREE)
+@pytest.mark.parametrize("deleted", [("p", "q"), ("p",)])
+def test_a_correction_that_has_been_deleted_meanwhile_keeps_its_number(
+    memory: CorrectionMemory, deleted: tuple[str, ...]
+) -> None:
+    memory.add([replace(one, project=project) for one, project in zip(THREE, "ppq", strict=True)])
     editor = following(memory)
-    plain, editor.inner.edit_segments = editor.inner.edit_segments, None  # type: ignore[method-assign]
+    plain = editor.inner.edit_segments
 
-    def deleted(*arguments: object, **options: object) -> list[PostEdit]:
-        memory.delete("")
+    def delete_and_edit(*arguments: object, **options: object) -> list[PostEdit]:
+        for project in deleted:
+            memory.delete(project)
         return plain(*arguments, **options)  # type: ignore[arg-type]
 
-    editor.inner.edit_segments = deleted  # type: ignore[method-assign]
+    editor.inner.edit_segments = delete_and_edit  # type: ignore[method-assign]
     (found,) = editor.edit(["see"], ["siehe diese Seite neu ."], evidence=True)
     (reason,) = corrections(found)
-    assert [(one.number, one.mt, one.made) for one in reason.corrections] == [
-        (3, "", None),
-        (2, "", None),
-        (1, "", None),
-    ]
+    last = (3, "", None) if "q" in deleted else (3, THREE[2].mt, MADE)
+    assert [(one.number, one.mt, one.made) for one in reason.corrections] == [last, (2, "", None), (1, "", None)]
 
 
 def test_an_edit_that_is_taken_back_loses_its_reasons(memory: CorrectionMemory) -> None:
