@@ -6,6 +6,7 @@ import sys
 import pytest
 from rapidfuzz.distance import Levenshtein
 
+from postedit.adapt import nearest
 from postedit.adapt.nearest import NearestTriplets
 
 WORDS = ["der", "die", "das", "Haus", "Baum", "steht", "geht", "rot", "alt", "neu"]
@@ -47,6 +48,13 @@ def test_words_of_the_source_are_not_those_of_mt() -> None:
 def test_triplets_of_which_there_are_many_are_found() -> None:
     made = index(*[("Click OK.", "Klicke OK.")] * 2001)
     assert [one.number for one in made.find("Click OK.", "Klicke OK.", 2, 1.0)] == [2001, 2000]
+
+
+def test_frequent_words_are_looked_up_only_where_no_rarer_one_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "_MOST_POSTINGS", 2)
+    made = index(("a x", "p"), ("a", "q"), ("a", "r"))
+    assert [one.number for one in made.find("a x", "s", 3, 0.0)] == [1]
+    assert [one.number for one in made.find("a", "s", 3, 0.0)] == [3, 2], "the latest of them"
 
 
 def test_those_below_the_lowest_similarity_are_left_out() -> None:
