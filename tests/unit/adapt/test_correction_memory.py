@@ -321,6 +321,15 @@ def test_no_entry_has_a_number_beyond_all(place: str) -> None:
         assert memory.by_number([2**70]) == {}
 
 
+def test_marks_tell_texts_of_the_same_time_apart(tmp_path: Path) -> None:
+    made, marks = datetime(2026, 11, 3, tzinfo=UTC), []
+    for number, pe in enumerate(("c", "c", "d")):  # such as a backup that has grown in another way
+        with CorrectionMemory(tmp_path / f"{number}.db") as memory:
+            memory.add([Correction("a", "b", pe, made=made)])
+            marks.append(memory.position.mark)
+    assert [one == marks[0] for one in marks] == [True, True, False]
+
+
 def test_marks_tell_entries_apart(place: str) -> None:
     with CorrectionMemory(place) as memory:
         assert (memory.position.mark, memory.mark(1)) == ("", "")

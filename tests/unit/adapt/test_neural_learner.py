@@ -12,6 +12,7 @@ import torch
 from _pytest.mark import ParameterSet
 from torch import Tensor
 
+from postedit.adapt import adapters as adapters_module
 from postedit.adapt.adaptation_config import AdapterKind, NearestConfig, OnlineConfig
 from postedit.adapt.adapters import Adapters
 from postedit.adapt.correction import Correction
@@ -92,6 +93,30 @@ def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, ki
     assert not same(weights(editor), before)
     adapters.restore()
     assert same(weights(editor), before)
+
+
+@pytest.mark.parametrize("limit", [0.3, 1.0])
+def test_steps_are_those_of_adam_with_clipped_gradients(
+    path: Path, limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters_module, "_CLIP", limit)
+    editor, reference = load_to_adapt(path), load_to_adapt(path).model.double()
+    editor.model.double()  # in which rounding gives weights without influence no gradient to speak of
+    batch, weights = TripletBatches(editor).batch(CORRECTIONS), [*reference.parameters()]
+    assert batch is not None
+    adapters, adam = Adapters(editor.model, "all"), torch.optim.Adam(weights, 0.02, (0.9, 0.98))
+    norms = []
+    for _ in range(4):
+        found = reference.eval().requires_grad_(True)(batch)
+        loss = found.loss / found.tokens
+        adam.zero_grad()
+        loss.backward()
+        norms.append(float(torch.nn.utils.clip_grad_norm_(weights, limit)))
+        adam.step()
+        assert adapters.step(batch, 0.02) == pytest.approx(loss.item(), rel=1e-4)
+    assert min(norms) > 0.3, "the lower limit has an effect"
+    for one, other in zip(editor.model.parameters(), weights, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("path", MODELS[:1], indirect=True)  # the others are too small for threads to divide work
