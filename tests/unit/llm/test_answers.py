@@ -229,8 +229,13 @@ def test_an_answer_of_punctuation_alone_is_no_correction() -> None:
 def test_what_a_long_source_has_may_not_go() -> None:
     question = Question("Save the file that you have opened.", "Speichern Sie die Datei, die Sie geöffnet haben.")
     assert fault_of(question, "Speichern Sie die Datei.") == "cut off"
-    chinese = Question("保存你打开的文件并关闭程序。", "Speichern Sie die geöffnete Datei und schließen Sie alles.")
-    assert fault_of(chinese, "Speichern Sie die geöffnete Datei.") == "cut off"
+    for src in ("保存你打开的文件并关闭程序。", "연 파일을 저장하고 모두 닫으십시오."):  # few characters for many words
+        question = Question(src, "Speichern Sie die geöffnete Datei und schließen Sie alles.")
+        assert fault_of(question, "Speichern Sie die geöffnete Datei.") == "cut off"
+
+
+def test_two_letters_less_of_a_short_text_are_no_loss() -> None:
+    assert fault_of(Question("house", "Hausen"), "Haus") is None
 
 
 @pytest.mark.parametrize(
@@ -363,6 +368,7 @@ def test_what_is_said_of_errors_can_be_written(category: str) -> None:
 @pytest.mark.parametrize(
     ("mt", "text"),
     [
+        ("少々御待下", "しょうしょうおまちください"),  # Japanese, in Chinese characters and in its own
         ("5 $", "5 долларов"),  # mt has too few letters to have a script
         ("Excel: otchet gotov", "Excel: отчёт готов"),  # of two scripts
     ],
