@@ -142,7 +142,7 @@ class Budget:
                 loop.call_soon_threadsafe(settled.set)
 
 
-def pause_before(attempt: int, at_least: float = 0.0, random_number: Callable[[], float] = random.random) -> float:
+def pause_before(attempt: int, random_number: Callable[[], float] = random.random) -> float:
     """Return the seconds to wait before repetition 1, 2 ... of a request, doubled each time, with jitter."""
     grown = min(_LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
-    return max(at_least, grown * (0.5 + 0.5 * random_number()))
+    return grown * (0.5 + 0.5 * random_number())

@@ -57,6 +57,7 @@ def test_pauses_that_a_server_asks_for_hold_for_all_requests() -> None:
     time = Time()
     limit = RateLimit(0, 0, time, time.sleep)
     limit.pause(7.0)
+    limit.pause(1.0)
     asyncio.run(limit.start(1))
     assert time() == 1007.0
 
