@@ -93,3 +93,11 @@ def test_an_upload_is_told_once_and_not_at_each_step(service: Service, page: Any
     page.get_by_role("link", name="Open: long.xlf").wait_for()
     assert not [one for one in page.evaluate("spoken") if "%" in one]
     assert sum("Uploading" in one for one in page.evaluate("spoken")) == 1
+
+
+@pytest.mark.slow
+def test_a_term_that_occurs_twice_is_listed_once(service: Service, page: Any) -> None:
+    file = file_of(service, "Terms", xliff(("a door and a door", "eine Tür")), "door\tTür\n")
+    page.goto(f"{file}/1")
+    page.locator("mark.term").nth(1).wait_for()
+    assert page.locator(".terms dt").all_inner_texts() == ["door"]

@@ -15,13 +15,14 @@ export function Beside({ editing, languages }) {
   editing.revision.value;
   const { edits } = draft.proposal;
   const matches = matchesOf(editing);
+  const terms = new Map(segment.terms.map((term) => [`${term.source}\t${term.target}`, term])); // each once, however often it occurs
   return html`
     <aside class="beside" aria-label=${t.reasons.title}>
       ${edits.length > 0 && html`<section><h2>${t.reasons.title}</h2><ol class="why">
         ${edits.map((edit, number) => html`<${EditReasons} key=${number} isWaiting=${editing.renewal.isExplaining.value} edit=${edit} number=${number} status=${draft.status(number)} languages=${languages} />`)}
       </ol></section>`}
-      ${segment.terms.length > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
-        ${segment.terms.map((term) => html`<div><dt><bdi ...${inLanguage(languages[0])}>${term.source}</bdi></dt><dd><bdi ...${inLanguage(languages[1])}>${term.target}</bdi></dd></div>`)}
+      ${terms.size > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
+        ${[...terms.values()].map((term) => html`<div><dt><bdi ...${inLanguage(languages[0])}>${term.source}</bdi></dt><dd><bdi ...${inLanguage(languages[1])}>${term.target}</bdi></dd></div>`)}
       </dl></section>`}
       ${matches.length > 0 && html`<section><h2>${t.reasons.matches}</h2><ul class="matches">
         ${matches.map((match) => html`<${Match} match=${match} editing=${editing} languages=${languages} />`)}
