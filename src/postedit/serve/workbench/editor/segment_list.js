@@ -83,7 +83,7 @@ const SHAPES = {
 };
 
 /** The state of a segment, as an icon with a name. */
-export function StateMark({ segment }) {
+function StateMark({ segment }) {
   const isChanged = segment.proposal.edits.length > 0 && isUndecided(segment);
   const shape = SHAPES[segment.state];
   const name = `${t.editor.states[segment.state] ?? segment.state}${isChanged ? ", with a proposal" : ""}`;
