@@ -79,18 +79,21 @@ class _Commands(UserDict[str, Any]):
 def _load_verb(name: str) -> Any:
     verb = getattr(importlib.import_module(f"postedit.cli.{name}"), name)
     if isinstance(verb, typer.Typer):
-        return _fill_paragraphs(typer.main.get_group(verb))
+        return _with_plain_help(typer.main.get_group(verb))
     single = typer.Typer(add_completion=False)
     single.command(name)(verb)
-    return _fill_paragraphs(typer.main.get_command(single))
+    return _with_plain_help(typer.main.get_command(single))
 
 
-def _fill_paragraphs(command: Any) -> Any:
-    """Join the lines of each help paragraph, so that the terminal wraps them: typer keeps the breaks of docstrings."""
+def _with_plain_help(command: Any) -> Any:
+    """Mend help that typer makes: only the terminal wraps paragraphs, and flags do not seem to take a value."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for parameter in command.get_params(typer.Context(command)):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""  # typer would show <bool>
     for one in getattr(command, "commands", {}).values():
-        _fill_paragraphs(one)
+        _with_plain_help(one)
     return command
 
 

@@ -80,6 +80,7 @@ def test_help_shows_brackets_and_names_arguments_in_capitals(run: Any, words: "t
     assert "...}" not in usage
     assert "...]..." not in usage
     assert not re.search(r"\{[a-z]", usage)
+    assert "<bool>" not in shown, "a flag takes no value"
     for text in (found.help, *(option.help for option in found.params)):
         written = re.findall(r"\[\w+\]", (text or "").replace("\\", ""))
         assert all(word in shown for word in written), text
