@@ -53,6 +53,16 @@ def test_a_request_above_the_limit_of_tokens_has_a_minute_of_its_own() -> None:
     assert time() == 1060.0
 
 
+def test_a_minute_is_counted_from_each_request() -> None:
+    time, started = Time(), list[float]()
+    limit = RateLimit(2, 0, time, time.sleep)
+    for pause in (0.0, 40.0, 0.0, 0.0):
+        time.now += pause
+        asyncio.run(limit.start(1))
+        started.append(time() - 1000.0)
+    assert started == [0.0, 40.0, 60.0, 100.0]
+
+
 def test_pauses_that_a_server_asks_for_hold_for_all_requests() -> None:
     time = Time()
     limit = RateLimit(0, 0, time, time.sleep)
