@@ -1,5 +1,6 @@
 """Check whether models, runs and corpora are intact: every file is as it was written, and all weights can be loaded."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from postedit.core.checksums import (
     record_folder,
 )
 from postedit.core.errors import DataError, PosteditError
-from postedit.core.files import load_json
+from postedit.core.files import atomic_write, explain_os_errors, load_json, sha256_of
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
 from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_config
@@ -90,10 +91,13 @@ def record_whole(path: Path) -> None:
     """Record digests of all files as they are now, replacing any recorded before.
 
     Raises:
-        DataError: if there is no model, run or corpus.
+        DataError: if there is no model, run or corpus, or a configuration is damaged.
         OutputError: if a file cannot be read, or the digests cannot be written.
     """
     _, files = _contents(path)
+    for file in files:
+        if file.name == "config.json":
+            _record_within(file)
     if not path.is_dir():
         sums = _sums_of(path)
         record_checksums(sums, [file for file in files if file != sums])
@@ -154,7 +158,7 @@ def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
 
 
 def _older(file: Path) -> dict[Path, str]:
-    """Return the digests that earlier versions of postedit recorded in a configuration or manifest."""
+    """Return the digests in a configuration; earlier versions of postedit recorded some in manifests, too."""
     try:
         values: Any = load_json(file)
         digests = dict(values.get("sha256", {}))
@@ -163,6 +167,21 @@ def _older(file: Path) -> dict[Path, str]:
     except (OSError, ValueError, AttributeError, TypeError):
         raise DataError(f"{file}: damaged, no JSON object that can be read") from None
     return {file.parent / name: str(digest) for name, digest in digests.items()}
+
+
+def _record_within(config: Path) -> None:
+    """Replace the digests in the configuration of a model, which loading compares, by those of its files now."""
+    with explain_os_errors(config):
+        now = {file: sha256_of(file) if file.is_file() else digest for file, digest in _older(config).items()}
+    values = load_json(config)
+    if "sha256" in values:
+        values["sha256"] = {name: now[config.parent / name] for name in dict(values["sha256"])}
+    if "weights_sha256" in values:
+        values["weights_sha256"] = now[config.parent / "model.safetensors"]
+    if values != load_json(config):
+        with atomic_write(config) as file:
+            json.dump(values, file, indent=2, ensure_ascii=False)
+            file.write("\n")
 
 
 def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:

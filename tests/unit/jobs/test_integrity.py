@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from postedit.cli.main import app
 from postedit.core.checksums import CHECKSUMS
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.tensor_files import load_tensors
+from postedit.core.tensor_files import load_tensors, save_tensors
 from postedit.data.corpus import Corpus
 from postedit.folder import ModelFolder
 from postedit.jobs.integrity import check_whole, record_whole
@@ -265,6 +265,18 @@ def test_what_was_changed_by_hand_can_be_recorded_in_inner_folders_too(tmp_path:
         ModelFolder.load(model)
     assert command("check", "--record", model).exit_code == 0
     ModelFolder.load(model)
+
+
+@pytest.mark.parametrize("make", [neural_model, phrase_model])
+def test_weights_that_were_changed_by_hand_can_be_recorded(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    model = make(tmp_path)
+    weights = model / "model.safetensors"
+    values = load_tensors(weights)
+    name = next(name for name, tensor in values.items() if tensor.is_floating_point() and tensor.numel())
+    save_tensors(weights, {**values, name: values[name] * 2}, {})
+    assert [*check_whole(model).damage] == [weights]
+    record_whole(model)
+    assert (check_whole(model).damage, check_whole(model).unrecorded) == ({}, ())
 
 
 def test_runs_of_several_seeds_are_checked_and_recorded_together(run: Path) -> None:
