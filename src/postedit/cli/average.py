@@ -40,8 +40,9 @@ def average(
     from postedit.phrase.phrase_options import NAME as PHRASE_BASED
     from postedit.train.averaging import average_weights
 
-    if architecture_of(template) == PHRASE_BASED:
-        raise ModelFolderError(f"{template}: is a phrase-based model; only weights of neural models can be averaged")
+    for path in (template, *weights):
+        if path.is_dir() and architecture_of(path) == PHRASE_BASED:
+            raise ModelFolderError(f"{path}: is a phrase-based model; only weights of neural models can be averaged")
     folder = ModelFolder.load(template)
     files = [path / "model.safetensors" if path.is_dir() else path for path in weights]
     missing = [str(path) for path in files if not path.is_file()]

@@ -96,6 +96,7 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
     )
     cases = [
         (("phrases", "phrases"), "mean", "is a phrase-based model; only weights of neural models can be averaged"),
+        (("one", "phrases"), "mean", "is a phrase-based model; only weights of neural models can be averaged"),
         (("one", "wide"), "mean", "not weights of the same model"),
         (("one", "gone"), "mean", "no such weights"),
         (("weights.safetensors",), "mean", "--like"),
