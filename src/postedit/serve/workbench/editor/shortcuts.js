@@ -30,7 +30,7 @@ export const SHORTCUTS = [
   { id: "filter", group: "find", keys: ["Shift+F3"] },
   { id: "goTo", group: "find", keys: ["Alt+KeyG"], shown: "Alt+G" },
   { id: "field", group: "find", keys: ["F2"] },
-  { id: "help", group: "find", keys: ["F1", "Ctrl+/", "?"], shown: "F1 or Ctrl+/" },
+  { id: "help", group: "find", keys: ["F1", "Ctrl+/"], shown: "F1 or Ctrl+/" },
 ];
 
 /** Shortcuts that act again while their keys are held down. Others act once, so that nothing is confirmed unseen. */
@@ -50,9 +50,6 @@ const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [on
 /** Return whether a form field, such as the search, gets the keys. @param {EventTarget} target */
 const hasOwnUndo = (target) => target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** Return whether a key that is typed here goes into a text. @param {EventTarget} target */
-const isTextEntry = (target) => hasOwnUndo(target) || (target instanceof HTMLElement && target.isContentEditable);
-
 /** Return whether Alt types a letter here, or belongs to the browser. @param {KeyboardEvent} event */
 function isTaken(event) {
   if (event.getModifierState("AltGraph")) return true; // AltGr types letters
@@ -64,7 +61,6 @@ function isTaken(event) {
 /** Return the shortcut of a key press, and which of its keys it is. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
 export function shortcutOf(event) {
   if (event.isComposing) return null;
-  if (event.key === "?" && !isTextEntry(event.target) && !event.ctrlKey && !event.altKey) return { id: "help", key: "?" };
   if (isTaken(event)) return null;
   const isMacAlt = isMac() && event.altKey && event.ctrlKey;
   const isSlash = event.key === "/"; // some keyboards need Shift, and have another character at its position
