@@ -354,6 +354,16 @@ def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.Mo
     assert Int8TransformerStack.from_stack(sized(64, 4, 96).stack(2, 3)) is None
     without_sums = sized(64, 4, 96).stack(2, 1, reports="attended")
     assert Int8TransformerStack.from_stack(without_sums) is None
+    assert Int8TransformerStack.from_stack(stack.double()) is None
+    assert Int8TransformerStack.from_stack(type("Another", (TransformerStack,), {})(sized(64, 4, 96), 2)) is None
+
+
+def test_the_epsilon_of_normalisations_is_kept() -> None:
+    stack = sized(64, 4, 96).stack(2)
+    for part in stack.modules():
+        if isinstance(part, nn.LayerNorm):
+            part.eps = 0.25
+    assert Int8TransformerStack(stack).stack.norms.epsilon == 0.25
 
 
 @pytest.mark.parametrize("reports", ["attended", "query"])
