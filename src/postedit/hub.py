@@ -7,6 +7,7 @@ from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
 from postedit.core.errors import ModelFolderError, first_line
+from postedit.core.files import reason_of
 
 
 def download(model: str, patterns: Sequence[str]) -> Path:
@@ -34,6 +35,8 @@ def download(model: str, patterns: Sequence[str]) -> Path:
             "name, or log in (hf auth login) if it is private"
         ) from None
     except Exception as error:  # the library and those that it transfers files with raise errors of many types
+        if isinstance(error, OSError) and error.errno:  # of the system, as when the disk is full
+            raise ModelFolderError(f"{model}: cannot be downloaded from the hub: {reason_of(error)}") from None
         raise ModelFolderError(
             f"{model}: no such folder, and the hub does not provide it: {first_line(error)}; if the "
             "connection was lost, run again"

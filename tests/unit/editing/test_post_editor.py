@@ -1,6 +1,7 @@
 """The facade: what goes in comes out in order, whatever it is; what cannot be used is named."""
 
 import copy
+import errno
 import logging
 import pickle
 import shutil
@@ -8,13 +9,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import tiny_models
 import torch
-from huggingface_hub.errors import LocalEntryNotFoundError
+from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError
 
 from postedit import PostEditor
 from postedit.core.checksums import CHECKSUMS, record_folder
@@ -479,4 +481,27 @@ def test_any_error_of_the_hub_is_a_sentence(lost: Exception, path: Path, monkeyp
     with pytest.raises(ModelFolderError, match=rf"^somebody/model: .* provide it: {str(lost).rstrip('.')}; .* again$"):
         PostEditor.load("somebody/model")
     with pytest.raises(ModelFolderError, match=rf"^somebody/model: not uploaded to the hub: {str(lost).rstrip('.')}$"):
+        PostEditor.load(path, device="cpu").push_to_hub("somebody/model")
+
+
+def test_a_disk_that_is_full_during_a_download_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("postedit.hub.snapshot_download", download)
+    with pytest.raises(ModelFolderError, match=r"^somebody/model: cannot be downloaded .*: the disk is full; free"):
+        PostEditor.load("somebody/model")
+
+
+def test_a_hub_that_gives_no_access_says_to_log_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = SimpleNamespace(status_code=403, headers={}, request=None)
+
+    def fail(*_: object, **__: object) -> str:
+        raise GatedRepoError("Access is restricted.", response=cast(Any, refused))
+
+    monkeypatch.setattr("postedit.hub.snapshot_download", fail)
+    monkeypatch.setattr("postedit.hub.HfApi", fail)
+    with pytest.raises(ModelFolderError, match=r"^somebody/model: .* ask for it on the page of the model, and log in"):
+        PostEditor.load("somebody/model")
+    with pytest.raises(ModelFolderError, match=r"^somebody/model: not uploaded .*; log in .* as somebody who may"):
         PostEditor.load(path, device="cpu").push_to_hub("somebody/model")
