@@ -97,9 +97,7 @@ class EnsembleOptions(Config):
     """How the members of an ensemble are combined."""
 
     weights: list[float] | None = Field(None, description="weights of the members, in their order; equal if not given")
-    space: Space | None = Field(
-        None, description="what is averaged: log-probabilities (the default) or probabilities"
-    )
+    space: Space | None = Field(None, description="what is averaged: log-probabilities (the default) or probabilities")
 
 
 class CommandOptions(Config):
