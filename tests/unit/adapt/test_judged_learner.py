@@ -65,6 +65,18 @@ def test_each_correction_that_is_learnt_again_is_progress() -> None:
     assert calls[5:] == [1, 2, 3, 4]
 
 
+def test_judgements_from_before_all_was_forgotten_do_not_count() -> None:
+    learner, never = Noting(watched=2), Noting(watched=2)
+    for number in range(1, 5):
+        learner.learn_entries([Entry(number, Correction(f"s{number}", "m", "p"), None)])
+    learner.forget_all()
+    entries = [Entry(number, Correction(f"t{number}", "m", "p"), None) for number in range(1, 5)]
+    learner.learn_entries(entries)
+    learner.learn_entries([Entry(5, entries[3].correction, 4)])
+    never.learn_entries(entries[:3])
+    assert learner.known() == never.known()
+
+
 # Some corrections are learnt, and then some undone, counted from the last one.
 BATCHES = st.lists(st.tuples(st.integers(0, 8), st.lists(st.integers(0, 12), max_size=9)), min_size=1, max_size=6)
 
