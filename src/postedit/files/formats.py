@@ -18,7 +18,9 @@ FORMATS: Final[tuple[Format, ...]] = (Po(), Xliff1(), Xliff2(), Tmx())
 """All formats. A file has the first format that recognises it; PO is first, because its texts may quote the others."""
 
 _HEAD: Final = 2**16
-_COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML
+_COMMENT: Final = re.compile(  # or processing instruction, of XML; it ends before another one, to take linear time
+    rb"<!--(?:[^-]|-[^-])*-->|<\?(?!xml\s)(?:[^?<]|<(?!\?)|\?(?!>))*\?>"
+)
 
 
 def format_of(path: Path) -> Format:
@@ -59,7 +61,7 @@ def _recognised(head: bytes, path: Path) -> Format | None:
     codec = utf16_codec(head)
     if codec is not None:
         head = head.decode(codec, "ignore").removeprefix("\ufeff").encode("utf-8", "ignore")
-    head = _COMMENT.sub(b"", head)  # comments may quote the root element of another format
+    head = _COMMENT.sub(b"", head)  # these may quote the root element of another format
     return next((one for one in FORMATS if one.recognises(head, path)), None)
 
 

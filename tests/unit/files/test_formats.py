@@ -28,7 +28,10 @@ def test_the_format_is_that_of_the_content(name: str, codec: str, tmp_path: Path
     assert is_translation_file(path)
 
 
-@pytest.mark.parametrize("comment", ['<!-- <xliff version="1.2"> -->', '<!--\n<tmx version="1.4"> - -->', "<!---->"])
+@pytest.mark.parametrize(
+    "comment",
+    ['<!-- <xliff version="1.2"> -->', '<!--\n<tmx version="1.4"> - -->', "<!---->", '<?x <xliff version="1.2"> ? ?>'],
+)
 def test_a_format_named_in_a_comment_does_not_count(comment: str, tmp_path: Path) -> None:
     path = tmp_path / "a.xlf"
     path.write_text(f'<?xml version="1.0"?>{comment}<xliff version="2.0">{comment}')
