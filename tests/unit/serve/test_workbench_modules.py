@@ -483,6 +483,15 @@ def test_keys_lead_on_from_a_segment_that_does_not_exist(page: Any) -> None:
     assert page.evaluate(EDITING % (SLOW % "none" + body)) == [True, 1]
 
 
+@pytest.mark.parametrize(("status", "stays"), [(404, True), (503, False)])
+def test_a_refusal_is_still_shown_once_the_network_is_back(page: Any, status: int, stays: bool) -> None:
+    body = """const other = new Editing("p", "g", queue);
+      globalThis.fetch = async (path) => (/segments\\/9$/.test(path) ? new Response("{}", { status: %d }) : own(path));
+      await other.open(9); const before = other.problem.value?.status; other.news.returned(); other.close();
+      return done([before, Boolean(other.problem.value)]);"""
+    assert page.evaluate(EDITING % (SLOW % "none" + body % status)) == [status, stays]
+
+
 def test_text_of_an_input_method_outlives_a_renewed_proposal(page: Any) -> None:
     body = """const theirs = { text: "newer", edits: [] };
       editing.composing(true); rows.set(1, { ...rows.get(1), proposal: theirs }); await editing.news.refresh([1]);

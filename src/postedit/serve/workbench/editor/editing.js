@@ -29,7 +29,8 @@ export class Editing {
     this.revision = signal(0); // incremented with each change of the draft
     this.loading = signal(0); // operations in progress that will show another segment, since the last request for one
     this.isLoading = computed(() => this.loading.value > 0);
-    this.problem = signal("");
+    /** What failed last. @type {import("../lib.js").Signal<any>} */
+    this.problem = signal(null);
     this.presence = new Presence(file, queue.user, () => (mayWrite ? this.number : null));
     this.renewal = new Renewal(this);
     this.past = new Past(this);
@@ -94,13 +95,13 @@ export class Editing {
       this.show(this.withPending(segment));
       replaceAddress("project", this.project, "file", this.file, number);
       this.presence.show();
-      this.problem.value = "";
+      this.problem.value = null;
       this.renewal.explain();
       this.matches.find();
       if (this.cache.old.has(number)) this.news.fetchStale();
     } catch (error) {
       if (this.wanted !== number) return;
-      this.problem.value = error.message;
+      this.problem.value = error;
       this.wanted = this.number ?? undefined;
     }
   }

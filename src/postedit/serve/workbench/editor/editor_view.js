@@ -88,7 +88,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
       <main id="content" class="work" tabindex="-1" aria-busy=${editing.isLoading.value ? "true" : "false"}>
         <h1 class="unseen">${file.name}</h1>
         ${mayWrite && html`<${TimerQuestion} />`}
-        ${editing.problem.value && html`<p class="warning" role="alert">${editing.problem.value}</p>`}
+        ${editing.problem.value && html`<p class="warning" role="alert">${editing.problem.value.message}</p>`}
         ${segment && editing.draft
           ? html`<${Context} editing=${editing} languages=${languages} side=${-1} />
             <${SegmentCard} editing=${editing} languages=${languages} fieldRef=${fieldRef} onPast=${onPast} />

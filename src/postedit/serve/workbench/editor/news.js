@@ -36,7 +36,7 @@ export class News {
   /** Ask again for what could not be fetched while the service could not be reached. */
   returned() {
     const { cache, problem } = this.editing;
-    problem.value = "";
+    if (problem.value?.isPassing) problem.value = null;
     if (cache.problem.value) cache.choose(cache.filter.value);
   }
 

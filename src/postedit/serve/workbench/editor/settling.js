@@ -41,7 +41,7 @@ export async function discard(editing, entry) {
   try {
     replaceDraft(editing, readSegment(await get(`${editing.cache.path}/${entry.number}`)));
   } catch (error) {
-    editing.problem.value = error.message;
+    editing.problem.value = error;
   }
 }
 

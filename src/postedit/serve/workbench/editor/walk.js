@@ -31,7 +31,7 @@ async function goal(editing, from, step, toOpen, confirmed) {
     if (toOpen) row = await openRow(editing, numbers, row, step, confirmed);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    editing.problem.value = error.message;
+    editing.problem.value = error;
     return null;
   }
   if (row >= 0 && row < numbers.length) return numbers[row];
