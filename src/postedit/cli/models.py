@@ -103,6 +103,8 @@ def fetch(
     They are saved in the folder $POSTEDIT_MODELS, by default ~/.local/share/postedit/models. A release file is accepted
     only if its SHA-256 is the one that postedit knows.
     """
+    from postedit.cli.tables import console
+    from postedit.progress import LineProgress
     from postedit.releases import fetching
     from postedit.releases.catalogue import models_of
 
@@ -110,7 +112,8 @@ def fetch(
         if Path(name).is_file():
             raise DataError(f"{name}: is a file; give the language pair, and the release file by --from {name}")
     for model in [models_of(name)[0] for name in names]:
-        fetched = fetching.fetch(model, origin)
+        with LineProgress(console(stderr=True), model.bytes // 1000, "kB") as progress:
+            fetched = fetching.fetch(model, origin, lambda done: progress.update(done // 1000))
         typer.echo(f"{model.name} ({model.texts}): {'fetched into' if fetched else 'is already in'} {model.folder}")
 
 

@@ -4,6 +4,7 @@ import hashlib
 import http.client
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +17,15 @@ from postedit.releases.archive import unpack
 from postedit.releases.catalogue import ARCHIVE_ENDING, MODELS_VARIABLE, KnownModel
 
 _SECONDS: Final = 30.0  # timeout without an answer, or without a further byte
+_CHUNK: Final = 1 << 16  # bytes of a download between two reports of progress
 _ARCHIVE: Final = ".release"  # hidden, so not a file of the model
 
 
-def fetch(model: KnownModel, origin: str | None = None) -> bool:
+def _show_nothing(done: int) -> None:
+    pass
+
+
+def fetch(model: KnownModel, origin: str | None = None, show_progress: Callable[[int], None] = _show_nothing) -> bool:
     """Install a model; return False if an undamaged copy of it is here already.
 
     Either the whole model is installed, or nothing. The next fetch removes what a killed one has left behind.
@@ -28,6 +34,7 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
         model: the model to install.
         origin: folder or address of release files, or path or address of one; by default, the folder `releases` of the
             clone that postedit runs from.
+        show_progress: called with the number of bytes downloaded so far.
 
     Raises:
         DataError: if the release file cannot be read, or is not the one that the catalogue lists.
@@ -40,15 +47,15 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
     target = with_known_home(model.folder, f"set {MODELS_VARIABLE} to another folder")
     try:
         with atomic_folder(target) as folder:
-            _install(model, place, folder)
+            _install(_content(place, model, show_progress), place, folder)
     except OutputError as error:
         raise OutputError(f"{error} ({MODELS_VARIABLE} names the folder of models)") from None
     return True
 
 
-def _install(model: KnownModel, place: str, folder: Path) -> None:
+def _install(content: bytes, place: str, folder: Path) -> None:
     archive = folder / _ARCHIVE
-    archive.write_bytes(_content(place, model))
+    archive.write_bytes(content)
     unpack(archive, folder, name=place)
     archive.unlink()
     if not is_whole(folder):
@@ -83,13 +90,13 @@ def _is_address(place: str) -> bool:
     return bool(separator)
 
 
-def _content(place: str, model: KnownModel) -> bytes:
+def _content(place: str, model: KnownModel, show_progress: Callable[[int], None]) -> bytes:
     """Return the release file of a model.
 
     Raises:
         DataError: if the file cannot be read, or is not the one that the catalogue lists.
     """
-    content = _downloaded(place, model.bytes) if _is_address(place) else _read(Path(place), model.bytes)
+    content = _downloaded(place, model.bytes, show_progress) if _is_address(place) else _read(Path(place), model.bytes)
     if len(content) != model.bytes:
         fault = "is another file"
         if len(content) < model.bytes:
@@ -115,11 +122,15 @@ def _read(path: Path, size: int) -> bytes:
         raise DataError(f"{path}: cannot be read: {reason_of(error)}") from None
 
 
-def _downloaded(address: str, size: int) -> bytes:
+def _downloaded(address: str, size: int, show_progress: Callable[[int], None]) -> bytes:
     """Return the first `size` bytes of the file at an address, and one more if it is longer."""
+    content = bytearray()
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
-            content: bytes = answer.read(size + 1)
+            show_progress(0)
+            while chunk := answer.read(min(_CHUNK, size + 1 - len(content))):
+                content += chunk
+                show_progress(len(content))
     except urllib.error.HTTPError as error:
         raise DataError(f"{address}: the server does not give this file (HTTP {error.code})") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -128,4 +139,4 @@ def _downloaded(address: str, size: int) -> bytes:
             f"{address}: cannot be downloaded ({reason}); check the network, or get the file on another machine and "
             "give its path by --from"
         ) from None
-    return content
+    return bytes(content)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def test_from_a_folder_a_file_and_an_address(world: World, model: KnownModel, ad
         assert not fetch(model, str(origin)), "it is here"
         assert installed(world) == ["house.en-de-1"]
         (model.folder / "config.json").write_text("{}")  # what is damaged is fetched again
+
+
+def test_a_download_tells_how_far_it_is(
+    world: World, model: KnownModel, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_CHUNK", 100)
+    told: list[int] = []
+    assert fetch(model, address, told.append)
+    assert told[0] == 0
+    assert told[-1] == model.bytes
+    assert {later - earlier for earlier, later in pairwise(told[:-1])} == {100}
+    assert not fetch(model, address, told.append)
+    assert told[-1] == model.bytes
 
 
 def test_the_model_that_comes_with_postedit_needs_no_file(world: World) -> None:
