@@ -34,7 +34,10 @@ def marks_of(marked: MarkedText) -> str:
     of_phrase = marked.markup is PHRASE_MARKUP
     if not marked.raw and not marked.codes and not of_phrase:
         return ""
-    codes = [[at, c.raw, c.kind, c.pair, c.key, c.literal, c.parts_words] for at, c in marked.codes]
+    codes = [
+        [at, c.raw, c.kind, c.pair, c.key, c.literal, c.parts_words, *([True] if c.ends_words else [])]
+        for at, c in marked.codes
+    ]
     return as_json({"raw": list(marked.raw.items()), "codes": codes} | ({"phrase": True} if of_phrase else {}))
 
 

@@ -1,10 +1,12 @@
 """Inline codes of segments as the API gives them."""
 
+import json
+
 import pytest
 
 from postedit.files.marked_text import Code, MarkedText
 from postedit.serve import segment_codes
-from postedit.serve.segment_codes import code_ids
+from postedit.serve.segment_codes import code_ids, marked_text_of, marks_of
 
 
 def marked(keys: list[str]) -> MarkedText:
@@ -33,6 +35,19 @@ def test_ids_of_many_codes_are_not_compared_one_by_one(monkeypatch: pytest.Monke
     many = marked([f"key {number}" for number in range(300)])
     assert code_ids(many, many) == [str(number) for number in range(1, 301)]
     assert compared < 10 * 300
+
+
+@pytest.mark.parametrize(
+    "code", [Code("<p>"), Code("<p>", "open", "p 1", "p", "cdata", parts_words=False, ends_words=True)]
+)
+def test_codes_come_back_from_the_database_as_they_were(code: Code) -> None:
+    marked = MarkedText("Save .", {5: "&#46;"}, ((0, code),))
+    assert marked_text_of(marked.text, marks_of(marked)) == marked
+
+
+def test_marks_of_codes_that_end_no_words_are_those_of_older_files() -> None:
+    marks = marks_of(MarkedText("Save", {}, ((0, Code("<x/>")),)))
+    assert json.loads(marks)["codes"] == [[0, "<x/>", "alone", "", "", "", True]], "so that repetitions are known"
 
 
 @pytest.mark.parametrize(
