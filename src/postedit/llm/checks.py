@@ -55,6 +55,9 @@ _HEADING: Final = re.compile(r"\A#+ ")
 _MAY_ADD: Final = frozenset(f"\n\r\t{JOINERS}\u061c\u200e\u200f")
 """Control and invisible characters that a correction may add: line ends, and marks that Persian or Hebrew need. Others
 hide text, or make it look different from what it is."""
+_BREAKABLE: Final = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"  # Thai, Lao, Burmese and Khmer: no spaces between words
+_LINE_BREAK: Final = re.compile(rf"(?<={_BREAKABLE})\u200b|\u200b(?={_BREAKABLE})")
+"""The invisible mark of a place where a line of such a script may end."""
 
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
 
@@ -130,7 +133,7 @@ def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
 
 
 def _is_damaged(question: Question, text: str) -> bool:
-    new = {*text} - {*question.src, *question.mt} - _MAY_ADD
+    new = {*_LINE_BREAK.sub("", text)} - {*question.src, *question.mt} - _MAY_ADD
     return any(unicodedata.category(letter).startswith("C") or letter == "\ufffd" for letter in new)
 
 

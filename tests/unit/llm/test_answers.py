@@ -222,6 +222,13 @@ def test_what_mt_or_the_source_has_of_invisible_characters_may_stay() -> None:
         assert fault_of(Question(src, mt), "Das\u00ad Haus .") is None
 
 
+@pytest.mark.parametrize(
+    ("mt", "text"), [("ផ្ទះពណ៌ក្រហម", "ផ្ទះ\u200bពណ៌ក្រហម\u200b។"), ("บ้านสีแดง OK", "บ้าน\u200bสีแดง\u200bOK")]
+)
+def test_places_where_lines_may_end_in_scripts_without_spaces_may_be_added(mt: str, text: str) -> None:
+    assert fault_of(Question("The house is red", mt), text) is None
+
+
 def test_an_answer_of_punctuation_alone_is_no_correction() -> None:
     assert fault_of(Question("Save the file", "Speichern Sie die Datei"), "...") == "unrelated"
 
