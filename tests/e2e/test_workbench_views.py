@@ -325,6 +325,20 @@ def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: 
 
 
 @pytest.mark.slow
+def test_refused_confirmation_of_the_only_segment_is_a_draft(service: Service, page: Any) -> None:
+    made = service.post("/v1/projects", json={"name": "Alone"})
+    content = xliff(("a house", ""))
+    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content)})["file"]["id"]
+    wait_for_proposals(service, file)
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
+    page.locator(".field:focus").wait_for()
+    page.keyboard.press("Control+Enter")  # without a target
+    page.get_by_role("link", name="1 change refused").wait_for()
+    page.locator(".badge.draft").wait_for()
+    assert page.get_by_role("button", name="Take back confirmation").count() == 0
+
+
+@pytest.mark.slow
 def test_addresses_lead_to_no_other_part_of_the_service(service: Service, project: Any, page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url.removeprefix(service.address)))

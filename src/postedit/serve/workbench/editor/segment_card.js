@@ -14,7 +14,7 @@ import { TargetField } from "./target_field.js";
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string], fieldRef: {current: TargetField | null}, onPast: () => void}} props */
 export function SegmentCard({ editing, languages, fieldRef, onPast }) {
-  const segment = editing.segment.value;
+  const segment = editing.withPending(editing.segment.value);
   const { draft } = editing;
   const { hasMt, proposal } = segment;
   const mt = { text: draft.proposal.mt, codes: draft.proposal.mt_codes };
