@@ -1,18 +1,21 @@
 """Warnings count the segments that a reader gets, and those of nobody's results are not logged."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.event_warnings import trial, warn
+from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
 from postedit.editing.results import unchanged
+from postedit.text.edits import edits_between
 from postedit.text.glossary import Glossary, GlossaryEntry
 
 CUT, LONG = PostEdit("b", True, hit_limit=True), unchanged("a", "too long")
+GLOSSARY = Glossary([GlossaryEntry("file", ("Datei",))])
 
 
 def test_each_kind_is_counted_with_its_first_segment(caplog: pytest.LogCaptureFixture) -> None:
@@ -35,21 +38,45 @@ def test_trials_are_silent_until_they_end_or_fail(caplog: pytest.LogCaptureFixtu
     assert len(caplog.records) == 1
 
 
+class Reporting(Editor):
+    """Returns and reports what it finds for each segment."""
+
+    abilities = Abilities(needs_mt=False, constraints=True)
+
+    def __init__(self, find: Callable[[Segment], PostEdit]) -> None:
+        self.find = find
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("reporting",))
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        found = [self.find(segment) for segment in segments]
+        warn(found)
+        return found
+
+
 def test_a_second_search_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
-    class Reporting(Editor):
-        abilities = Abilities(constraints=True)
-
-        def identity(self, search: SearchConfig | None = None) -> Identity:
-            return Identity(("reporting",))
-
-        def edit_segments(
-            self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
-        ) -> list[PostEdit]:
-            found = [unchanged(one.mt or "", "impossible") if one.constraints else CUT for one in segments]
-            warn(found)
-            return found
-
-    editor = Protected(Reporting(), glossary=Glossary([GlossaryEntry("file", ("Datei",))]))
+    inner = Reporting(lambda one: unchanged(one.mt or "", "impossible") if one.constraints else CUT)
+    editor = Protected(inner, glossary=GLOSSARY)
     assert editor.edit(["red", "file"], ["a", "a"]) == [CUT, CUT]
     (message,) = caplog.messages
     assert message.startswith("2 of 2 segments, first number 1: the output reached")
+
+
+def test_a_second_search_whose_output_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    inner = Reporting(lambda one: PostEdit("Datei", True, hit_limit=True) if one.constraints else PostEdit("b", True))
+    assert [one.text for one in Protected(inner, glossary=GLOSSARY).edit(["red", "file"])] == ["b", "Datei"]
+    (message,) = caplog.messages
+    assert message.startswith("1 of 2 segments, first number 2: the output reached")
+
+
+def test_later_passes_are_reported_by_the_number_of_the_segment(caplog: pytest.LogCaptureFixture) -> None:
+    first = PostEdit("b", True, edits=edits_between("a", "b"))
+    second = PostEdit("c", True, edits=edits_between("b", "c"), hit_limit=True)
+    results = {"a": first, "b": second, "c": unchanged("c", "too long")}
+    inner = Reporting(lambda one: results.get(one.mt or "", PostEdit(one.mt or "", False)))
+    assert [one.text for one in Iterated(inner, 3).edit(["s", "s"], ["x", "a"])] == ["x", "c"]
+    (message,) = caplog.messages
+    assert message.startswith("1 of 2 segments, first number 2: the output reached")
