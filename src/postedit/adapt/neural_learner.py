@@ -69,7 +69,10 @@ class TripletBatches:
         self._editor = editor
 
     def batch(self, corrections: Sequence[Correction]) -> Batch | None:
-        """Return a batch on the model's device, without corrections that are too long, also for it; None if all are."""
+        """Return a batch on the model's device, without corrections that are too long to learn; None if all are.
+
+        A correction is too long if one of its texts is, or if the model has no room for its inputs or its output.
+        """
         processor, model = self._editor.processor, self._editor.model
         beside = [one.mt for one in corrections]
         src, mt, pe = (

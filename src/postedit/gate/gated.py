@@ -55,8 +55,8 @@ class Gated(EditorWrapper[Editor]):
         """Return one correction per segment, without the edits that do not pass.
 
         Raises:
-            DataError: if a segment has no mt, or constraints that an edit taken back could break, or if a correction
-                does not have the edits that make it of mt, or without a gate, their confidences.
+            DataError: if a segment has no mt, or constraints that an edit taken back could break; if the edits of a
+                correction do not turn mt into it; or if there is no gate, and edits have no confidences to compare.
             ModelFolderError: if the gate was made for another editor or other search options.
         """
         config = search or self.search

@@ -170,7 +170,7 @@ def _older(file: Path) -> dict[Path, str]:
 
 
 def _record_within(config: Path) -> None:
-    """Replace the digests in the configuration of a model, which loading compares, by those of its files now."""
+    """Bring the digests in the configuration of a model, which loading compares, up to date with its files."""
     with explain_os_errors(config):
         now = {file: sha256_of(file) if file.is_file() else digest for file, digest in _older(config).items()}
     values = load_json(config)
