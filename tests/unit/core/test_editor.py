@@ -135,7 +135,7 @@ class _Terse(TableEditor):
 
 
 def test_corrections_without_edits_pass_no_bound_of_confidence() -> None:
-    with pytest.raises(DataError, match="no confidence in its edits"):
+    with pytest.raises(DataError, match="a correction without its edits"):
         Gated(_Terse(TABLE), min_confidence=0.5).edit(SRC[:1], MT[:1])
 
 

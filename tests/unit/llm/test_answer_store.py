@@ -15,7 +15,7 @@ def store(tmp_path: Path) -> Iterator[AnswerStore]:
         yield one
 
 
-def test_durations_are_quantiles_of_answered_requests_the_usual_one_of_the_latest(store: AnswerStore) -> None:
+def test_durations_are_quantiles_the_usual_one_of_the_latest(store: AnswerStore) -> None:
     for seconds in range(1, 301):
         store.end(store.begin(1, 0.0) or 0, "answered", cost=0.0, seconds=float(seconds))
     store.keep({})

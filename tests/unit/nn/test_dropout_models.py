@@ -263,7 +263,7 @@ def test_transformer_layers_drop_units_of_every_sublayer_and_inner_units() -> No
         assert_units_are_dropped(calls[layer.outer][0][0], calls[layer.inner][0][1].relu())
 
 
-def test_the_view_of_mt_in_a_cross_encoder_drops_units_and_weights_of_its_attention() -> None:
+def test_the_view_of_mt_in_a_cross_encoder_has_dropout() -> None:
     sizes = {"layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": WIDTH, "heads": 2, "feed_forward": WIDTH}
     model = build(CrossEncoder, CrossEncoderConfig(**sizes, norm="post", dropout=P, dropout_attention=0.5))
     (view,) = model.views

@@ -355,7 +355,8 @@ def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.Mo
     without_sums = sized(64, 4, 96).stack(2, 1, reports="attended")
     assert Int8TransformerStack.from_stack(without_sums) is None
     assert Int8TransformerStack.from_stack(stack.double()) is None
-    assert Int8TransformerStack.from_stack(type("Another", (TransformerStack,), {})(sized(64, 4, 96), 2)) is None
+    another = type("Another", (TransformerStack,), {})
+    assert Int8TransformerStack.from_stack(another(sized(64, 4, 96), 2, 0, "sum")) is None
 
 
 def test_the_epsilon_of_normalisations_is_kept() -> None:

@@ -29,8 +29,7 @@ export class Editing {
     this.revision = signal(0); // incremented with each change of the draft
     this.loading = signal(0); // operations in progress that will show another segment, since the last request for one
     this.isLoading = computed(() => this.loading.value > 0);
-    /** What failed last. @type {import("../lib.js").Signal<any>} */
-    this.problem = signal(null);
+    this.problem = signal(/** @type {any} */ (null)); // the error of what failed last
     this.presence = new Presence(file, queue.user, () => (mayWrite ? this.number : null));
     this.renewal = new Renewal(this);
     this.past = new Past(this);
