@@ -303,14 +303,20 @@ def test_double_click_makes_one_project(service: Service, page: Any) -> None:
     assert [one["name"] for one in service.get("/v1/projects")["projects"]].count("Once") == 1
 
 
-@pytest.mark.slow
-def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: Any) -> None:
-    made = service.post("/v1/projects", json={"name": "Refused"})
-    content = xliff(("a house", ""), ("a tree", "ein Baum"), ("a garden", "ein Garten"))
-    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content)})["file"]["id"]
+def open_new_file(service: Service, page: Any, *units: tuple[str, str]) -> str:
+    """Open the first segment of a new file in a project of its own, and return the id of the file."""
+    made = service.post("/v1/projects", json={"name": units[0][0]})
+    sent = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", xliff(*units))})
+    file: str = sent["file"]["id"]
     wait_for_proposals(service, file)
     page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
     page.locator(".field:focus").wait_for()
+    return file
+
+
+@pytest.mark.slow
+def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: Any) -> None:
+    file = open_new_file(service, page, ("a house", ""), ("a tree", "ein Baum"), ("a garden", "ein Garten"))
     page.keyboard.press("Control+Enter")  # without a target
     page.get_by_role("link", name="1 change refused").wait_for()
     page.locator(".row", has_text="a house").get_by_role("img", name="draft").wait_for()
@@ -326,12 +332,7 @@ def test_refused_confirmation_is_not_shown_as_confirmed(service: Service, page: 
 
 @pytest.mark.slow
 def test_refused_confirmation_of_the_only_segment_is_a_draft(service: Service, page: Any) -> None:
-    made = service.post("/v1/projects", json={"name": "Alone"})
-    content = xliff(("a house", ""))
-    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content)})["file"]["id"]
-    wait_for_proposals(service, file)
-    page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
-    page.locator(".field:focus").wait_for()
+    open_new_file(service, page, ("a house", ""))
     page.keyboard.press("Control+Enter")  # without a target
     page.get_by_role("link", name="1 change refused").wait_for()
     page.locator(".badge.draft").wait_for()
