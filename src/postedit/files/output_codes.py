@@ -149,7 +149,8 @@ def _contents(marked: MarkedText, output: str, origins: Mapping[int, int], escap
 
 def _entities(marked: MarkedText, escape: Escape) -> dict[int, str]:
     """Return the contents of characters that are entities for a parser of the file, by position."""
-    literal = range(len(marked.text)) if escape("&") == "&" else _old_literal(marked)
+    has_own_escapes = escape("&") != "&"  # if not, as in PO files, all entities are content
+    literal = _old_literal(marked) if has_own_escapes else range(len(marked.text))
     contents = {at: raw if at in literal else unescape(raw) for at, raw in marked.raw.items() if "&" in raw}
     return {at: found[0] for at, content in contents.items() if (found := _ENTITY.search(content))}
 

@@ -326,7 +326,7 @@ class CodeOut(BaseModel):
     at: int = Field(description="position in code points")
     id: str
     kind: CodeKind
-    label: str
+    label: str = Field(description="code as people write it: unescaped, in one line, at most 200 characters")
 
 
 class TermOut(BaseModel):
