@@ -40,17 +40,23 @@ SETUP = """async (proposal) => {
   const element = document.getElementById("field");
   Object.assign(element.style, { whiteSpace: "pre-wrap", width: "20em" });
   const draft = new Draft(proposal, null);
-  const refused = [], composed = [];
+  const refused = [], composed = [], held = [];
   const owner = { draft, breaksLines: false, changed: () => field.show(), undo: () => { draft.undo(); field.show(); },
     composing: (isComposing) => composed.push([isComposing, draft.marked.text]),
-    redo: () => { draft.redo(); field.show(); }, refuses: () => false, refused: (why) => refused.push(why) };
+    redo: () => { draft.redo(); field.show(); }, refuses: () => false, refused: (why) => refused.push(why),
+    held: () => held.push(draft.marked.text) };
   const field = new TargetField(element, owner);
   element.addEventListener("keydown", (event) => {
     const command = owner[shortcuts.shortcutOf(event)?.id];
     if (command) { event.preventDefault(); command(); } });
   const caret = () => { field.readSelection(); return draft.state.start; };
   globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); },
-    caret, draft, field, element, refused, composed, owner,
+    caret, draft, field, element, refused, composed, held, owner,
+    spot: (at) => {
+      const range = document.createRange();
+      range.setStart(...dom.placeOf(element, at));
+      const { left, top, height } = range.getBoundingClientRect();
+      return [left, top + height / 2]; },
     state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
       nested: flat.disorder(draft.content.codes) === 0,
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
@@ -256,6 +262,41 @@ def test_closing_code_does_not_move_before_its_opening_one(page: Any) -> None:
     assert page.evaluate("bench.refused") == ["nesting"]
     page.evaluate("bench.field.moveCode(3, 0)")
     assert [code["label"] for code in check(page)["codes"]] == ["{0}", "<b>", "<br/>", "</b>", "{1}"]
+
+
+def test_a_chip_that_was_double_clicked_goes_where_the_next_click_is(page: Any) -> None:
+    chip = page.locator(".chip").nth(1)
+    chip.dblclick()
+    assert chip.get_attribute("class") == "chip alone held"
+    page.mouse.click(*page.evaluate("bench.spot(2)"))
+    assert [(code["label"], code["at"]) for code in check(page)["codes"]][:2] == [("<br/>", 2), ("<b>", 6)]
+    assert page.evaluate("bench.held.length") == 1
+    assert page.locator(".held").count() == 0
+    page.mouse.click(*page.evaluate("bench.spot(4)"))
+    page.keyboard.press("Control+z")
+    assert check(page)["codes"] == PROPOSAL["codes"], "a later click moved nothing"
+
+
+@pytest.mark.parametrize("away", ["Escape", "x", "click"])
+def test_a_chip_that_is_held_can_be_left(page: Any, away: str) -> None:
+    chip = page.locator(".chip").nth(1)
+    page.mouse.click(*page.evaluate("bench.spot(2)"))
+    chip.dblclick()
+    if away == "click":
+        chip.click()
+    else:
+        page.evaluate("bench.draft.select(2, 2); bench.field.focus()")
+        page.keyboard.press(away)
+    assert page.locator(".held").count() == 0
+    page.mouse.click(*page.evaluate("bench.spot(2)"))
+    labels = [code["label"] for code in check(page)["codes"]]
+    assert labels == [code["label"] for code in PROPOSAL["codes"]]
+
+
+def test_a_field_that_cannot_be_edited_holds_no_chip(page: Any) -> None:
+    page.evaluate("bench.owner.refuses = () => true")
+    page.locator(".chip").nth(1).dblclick()
+    assert (page.locator(".held").count(), page.evaluate("bench.held")) == (0, [])
 
 
 PAIR = [{"id": "1", "kind": "open", "label": "<b>", "at": 0}, {"id": "1", "kind": "close", "label": "</b>", "at": 3}]

@@ -139,6 +139,7 @@ export const t = {
       tags: "Tags cannot be deleted. Alt+Shift+arrows (on a Mac, Option+Shift+arrows) move the tag beside the caret.",
       nesting: "Pairs of tags must nest: each closes after it opens, and none overlaps another.",
     },
+    held: "Click where the tag shall stand. Escape leaves it.",
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
     lastBy: (name, when) => `last changed by ${name}, ${when}`,
     conflict: "Another person saved this segment while you worked on it.",

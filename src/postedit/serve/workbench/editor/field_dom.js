@@ -75,6 +75,9 @@ function patchText(node, text) {
 
 const isChip = (node) => node.nodeType === Node.ELEMENT_NODE && node.dataset.code !== undefined;
 
+/** Return the chip that a node of the page belongs to, or null. @param {Node} node @returns {HTMLElement | null} */
+export const chipAt = (node) => (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest("[data-code]");
+
 /** Read a field that an input method or an extension may have changed. @param {HTMLElement} field */
 export function read(field) {
   let flat = "";
@@ -99,7 +102,7 @@ function lengthOf(node) {
 
 /** Return the flat offset of a position. @param {HTMLElement} field @param {Node} node @param {number} offset */
 export function offsetOf(field, node, offset) {
-  const chip = (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest("[data-code]");
+  const chip = chipAt(node);
   if (chip) return offsetOf(field, chip.parentNode, Array.from(chip.parentNode.childNodes).indexOf(chip)) + (offset ? 1 : 0);
   let at = node.nodeType === Node.TEXT_NODE
     ? offset

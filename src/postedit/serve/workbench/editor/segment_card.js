@@ -81,6 +81,7 @@ function Field({ editing, language, fieldRef }) {
       redo: () => editing.redo(),
       refuses: () => editing.refuses(),
       refused: (why) => (why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
+      held: () => toast(t.editor.held),
     });
     fieldRef.current = field;
     return () => field.close();

@@ -9,8 +9,9 @@ import * as dom from "./field_dom.js";
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
  *   composing: (isComposing: boolean) => void, breaksLines: boolean, refuses: () => boolean,
- *   refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
- *   `composing`: called when an input method starts or ends; `refuses`: whether the field is read-only; it says why
+ *   refused: (why: "enter"|"tags"|"nesting") => void, held: () => void}} FieldOwner
+ *   `composing`: called when an input method starts or ends; `refuses`: whether the field is read-only; it says why;
+ *   `held`: called when a chip waits for the click that says where it shall stand
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -19,6 +20,7 @@ export class TargetField {
     this.owner = owner;
     this.composing = false;
     this.placed = null; // the draft state whose selection was set in the page
+    this.held = null; // the chip that the next click moves, with the content that it belongs to
     const on = (name, handler) => element.addEventListener(name, handler.bind(this));
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
@@ -30,6 +32,8 @@ export class TargetField {
     on("paste", this.#paste);
     on("dragstart", this.#dragStart);
     on("drop", this.#drop);
+    on("dblclick", this.#doubleClick);
+    on("click", this.#click);
     this.onSelection = () => this.readSelection();
     document.addEventListener("selectionchange", this.onSelection);
   }
@@ -43,6 +47,7 @@ export class TargetField {
   show() {
     if (this.composing) return;
     if (this.placed === this.#draft.state) this.readSelection(); // unchanged, but the caret may have moved in the page
+    if (this.held?.content !== this.#draft.content) this.#hold(null);
     dom.render(this.element, this.#draft.content);
     if (this.hasFocus) this.#writeSelection();
     this.#highlight();
@@ -166,6 +171,7 @@ export class TargetField {
 
   /** Make arrow keys step over codes one by one, which browsers do not do. */
   #keyDown(event) {
+    if (event.key === "Escape") this.#hold(null);
     if (this.composing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!direction) return;
@@ -208,7 +214,7 @@ export class TargetField {
   #fitting(text) { return this.owner.breaksLines ? text : text.replace(/\s*[\r\n\v\f\u2028]+\s*/g, " "); }
 
   #dragStart(event) {
-    const chip = event.target.nodeType === Node.ELEMENT_NODE && event.target.closest("[data-code]");
+    const chip = dom.chipAt(event.target);
     this.dragged = chip ? Number(chip.dataset.code) : null;
     if (chip) event.dataTransfer.setData("text/plain", "");
     else event.preventDefault();
@@ -216,14 +222,42 @@ export class TargetField {
 
   #drop(event) {
     event.preventDefault();
-    const place = document.caretPositionFromPoint?.(event.clientX, event.clientY);
-    if (!place || !this.element.contains(place.offsetNode)) return;
-    const at = dom.offsetOf(this.element, place.offsetNode, place.offset);
+    const at = this.#offsetUnder(event);
+    if (at === null) return;
     if (this.dragged === null || this.dragged === undefined) {
       const text = event.dataTransfer.getData("text/plain");
       if (text) this.#write(at, at, this.#fitting(text), "");
     } else this.moveCode(this.dragged, at);
     this.dragged = null;
+  }
+
+  /** Return the flat offset under the pointer; null if it is elsewhere. @param {MouseEvent} event */
+  #offsetUnder({ clientX, clientY }) {
+    const place = document.caretPositionFromPoint?.(clientX, clientY);
+    return place && this.element.contains(place.offsetNode) ? dom.offsetOf(this.element, place.offsetNode, place.offset) : null;
+  }
+
+  /** Hold a chip until the next click, for people who cannot drag. */
+  #doubleClick(event) {
+    const chip = dom.chipAt(event.target);
+    if (!chip || this.owner.refuses()) return;
+    this.#hold(chip);
+    this.owner.held();
+  }
+
+  #click(event) {
+    if (!this.held || event.detail > 1) return;
+    const { chip } = this.held;
+    this.#hold(null);
+    const at = dom.chipAt(event.target) === chip ? null : this.#offsetUnder(event);
+    if (at !== null) this.moveCode(Number(chip.dataset.code), at);
+  }
+
+  /** @param {HTMLElement | null} chip */
+  #hold(chip) {
+    this.held?.chip.classList.remove("held");
+    this.held = chip && { chip, content: this.#draft.content };
+    chip?.classList.add("held");
   }
 
   /** Move a code to a flat offset. @param {number} index @param {number} at */
