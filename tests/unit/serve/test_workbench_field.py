@@ -284,6 +284,7 @@ def test_a_chip_that_is_held_can_be_left(page: Any, away: str) -> None:
     chip.dblclick()
     if away == "click":
         chip.click()
+        assert not page.evaluate("bench.draft.history.canUndo")
     else:
         page.evaluate("bench.draft.select(2, 2); bench.field.focus()")
         page.keyboard.press(away)

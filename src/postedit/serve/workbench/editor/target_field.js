@@ -246,7 +246,7 @@ export class TargetField {
   }
 
   #click(event) {
-    if (!this.held || event.detail > 1) return;
+    if (!this.held) return;
     const { chip } = this.held;
     this.#hold(null);
     const at = dom.chipAt(event.target) === chip ? null : this.#offsetUnder(event);
