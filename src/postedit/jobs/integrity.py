@@ -174,13 +174,14 @@ def _record_within(config: Path) -> None:
     with explain_os_errors(config):
         now = {file: sha256_of(file) if file.is_file() else digest for file, digest in _older(config).items()}
     values = load_json(config)
+    recorded = dict(values)
     if "sha256" in values:
-        values["sha256"] = {name: now[config.parent / name] for name in dict(values["sha256"])}
+        recorded["sha256"] = {name: now[config.parent / name] for name in dict(values["sha256"])}
     if "weights_sha256" in values:
-        values["weights_sha256"] = now[config.parent / "model.safetensors"]
-    if values != load_json(config):
+        recorded["weights_sha256"] = now[config.parent / "model.safetensors"]
+    if recorded != values:
         with atomic_write(config) as file:
-            json.dump(values, file, indent=2, ensure_ascii=False)
+            json.dump(recorded, file, indent=2, ensure_ascii=False)
             file.write("\n")
 
 
