@@ -34,7 +34,6 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import Batch
 from postedit.data.collate import collate
-from postedit.editing.event_warnings import trial
 from postedit.editing.loading import load_models
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.segments import inputs_of
@@ -108,8 +107,7 @@ class EditsLeft:
     @one_thread()
     def output(self, correction: Correction) -> str:
         """Return the output for the segment of a correction; mt itself if it cannot be edited."""
-        with trial():
-            (found,) = self._editor.edit_segments([Segment(correction.src, correction.mt)], self._search)
+        (found,) = self._editor.edit_segments([Segment(correction.src, correction.mt)], self._search)
         return found.text
 
     def count(self, correction: Correction, output: str) -> int:

@@ -15,6 +15,7 @@ from postedit.core.arguments import check_text, entries_of, is_list, list_of, te
 from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.core.segment_events import warn_of_events
 from postedit.core.wording import counted
 
 if TYPE_CHECKING:
@@ -33,19 +34,6 @@ Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no
 """Why a segment is left as it is: a text that the editor reads is blank ("empty"), or too long for `search.max_input`
 or the model; the segment does not fit into memory; no output satisfies its constraints ("impossible"); the output was
 not valid text, or was blank ("damaged"); the language model gave no answer that can be a correction of it."""
-
-EVENTS: Final = {
-    "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
-    "cut input": "only the first search.max_input tokens were read (search.cut_input)",
-    "too long": "not edited, because a text is too long (for search.max_input, or the model)",
-    "no memory": "not edited, because there is not enough memory, even for the segment alone",
-    "impossible": "not edited, because no output was found that satisfies all constraints",
-    "damaged": "not edited, because the output was not valid text, or was blank",
-    "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
-    "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
-    "no src": "not edited, because there is no src",
-}
-"""Descriptions of what can happen to a segment, in the order of the warnings; most keys are values of `Skipped`."""
 
 Detail = Literal["attention", "reasons", "losses"]
 """How much evidence to extract. Each level includes those before it: `attention`; `reasons`, which adds runners-up and
@@ -164,13 +152,6 @@ class PostEdit:
     reverted: int = 0
     fallbacks: tuple[Fallback, ...] = ()
     input_cut: bool = False
-
-
-def events_of(result: PostEdit) -> list[str]:
-    """Return the keys of `EVENTS` that can be told from the correction alone."""
-    if result.skipped is not None:
-        return [result.skipped]
-    return ["cut off"] * result.hit_limit + ["cut input"] * result.input_cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +306,9 @@ class Editor(ABC):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
         self._check_given(segments, config, search or SearchConfig())
-        return edited(self, segments, config, _detail(evidence))
+        results = edited(self, segments, config, _detail(evidence))
+        warn_of_events(results)
+        return results
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
         """Check the search options, and that the editor supports what the segments and the caller's options need."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from postedit.core.editor import Detail, Editor, EditorWrapper, Identity, PostEdit, Segment, edited
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.event_warnings import trial, warn
 from postedit.text.composed_edits import composed_edits, sure_edits
 from postedit.text.edits import apply_edits
 
@@ -65,9 +64,7 @@ class Iterated(EditorWrapper[Editor]):
         for later in rounds[1:]:
             for row, one in later.items():
                 results[row] = _in_turn(segments[row].mt or "", results[row], one)
-        last = {row: one for later in rounds[1:] for row, one in later.items()}
-        warn([last.get(row) for row in range(len(segments))])
-        again = sorted(last)
+        again = sorted({row for later in rounds[1:] for row in later})
         given, texts = [segments[row] for row in again], [results[row].text for row in again]
         scored: list[PostEdit | None] = [None] * len(again)
         if again and self.inner.abilities.forced_scores:
@@ -97,8 +94,7 @@ class Iterated(EditorWrapper[Editor]):
         for _ in range(1, self.passes):
             rows = list(current)
             inputs = [replace(segments[row], mt=current[row].text) for row in rows]
-            with trial():
-                found = edited(self.inner, inputs, search, evidence) if inputs else []
+            found = edited(self.inner, inputs, search, evidence) if inputs else []
             current = {row: one for row, one in zip(rows, found, strict=True) if one.text not in seen[row]}
             if not current:
                 break

@@ -27,7 +27,6 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.event_warnings import warn
 from postedit.editing.loading import Loaded, choose, load_choice
 from postedit.editing.results import to_post_edit, unchanged, with_text
 from postedit.editing.search import SegmentSearch
@@ -182,12 +181,10 @@ class PostEditor(SavedEditor):
         results = self._results(encoded, self._finder(config).find, config, evidence)
         language = self.abilities.languages[1]
         check = partial(checked, self.processor, language=language, corrects_mt=config.corrects_mt)
-        results = [
+        return [
             check(one.segment, required_of(one.segment, config), result, config.banned)
             for one, result in zip(encoded, results, strict=True)
         ]
-        warn(results)
-        return results
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None

@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import accumulate, repeat
 from typing import Any, Final, Literal
 
@@ -22,7 +21,6 @@ from postedit.core.editor import (
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import required_of
-from postedit.editing.event_warnings import trial, warn
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.editing.span_rule import SpanRule
 from postedit.text.composed_edits import SureEdit, composed_edits
@@ -98,7 +96,6 @@ class Protected(EditorWrapper[Editor]):
         asked = [case for case in cases if case.wants_search] if self.inner.abilities.constraints else []
         for case, second in zip(asked, self._again(asked, config, evidence), strict=True):
             case.second = second
-        warn([case.second if case.takes_second else None for case in cases])
         return [case.settled() for case in cases]
 
     def _case(self, segment: Segment, result: PostEdit, config: SearchConfig) -> "_Case":
@@ -115,8 +112,7 @@ class Protected(EditorWrapper[Editor]):
         if not cases:
             return []
         try:
-            with trial():
-                return edited(self.inner, [case.constrained for case in cases], config, evidence)
+            return edited(self.inner, [case.constrained for case in cases], config, evidence)
         except DataError:
             if len(cases) == 1:
                 return [None]
@@ -152,7 +148,7 @@ class _Case:
 
     def settled(self) -> PostEdit:
         """Return the correction that keeps the rule, with its fallbacks, and without alternatives that break it."""
-        best, by = self._best
+        best, by = self._best()
         left = self.rule.broken(best.text) if by == "search" else []
         broken = dict.fromkeys([*self.broken, *left])
         listed = tuple(Fallback(one.kind, one.value, None if one in left else by) for one in broken)
@@ -167,14 +163,8 @@ class _Case:
             input_cut=self.first.input_cut,
         )
 
-    @property
-    def takes_second(self) -> bool:
-        """Whether the second correction is the best."""
-        return self._best[1] == "search"
-
-    @cached_property
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
-        """The best correction, and how broken spans were saved (see `Fallback.by`).
+        """Return the best correction, and how broken spans were saved (see `Fallback.by`).
 
         This is normally the first correction, without harmful edits and with terms in place of forbidden translations.
         The second one is preferred if it satisfies at least as many terms and keeps the rest: a model that is forced to

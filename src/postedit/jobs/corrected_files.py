@@ -12,10 +12,11 @@ from typing import IO, Any, Final
 from rich.console import Console
 
 from postedit.core.arguments import check_kind, path_of
-from postedit.core.editor import EVENTS, Edit, Editor, PostEdit
+from postedit.core.editor import Edit, Editor, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.search_config import SearchConfig
+from postedit.core.segment_events import EVENTS
 from postedit.core.wording import counted
 from postedit.editing.protection import Protected
 from postedit.editing.results import keep_edits

@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.core.arguments import python_value
-from postedit.core.editor import EVENTS, Editor, PostEdit, events_of
+from postedit.core.editor import Editor, PostEdit
 from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
+from postedit.core.segment_events import EVENTS, events_of
 from postedit.core.wording import counted
 from postedit.data.line_sinks import LineSink
 from postedit.jobs.editor_spec import EditorSpec

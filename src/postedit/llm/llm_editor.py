@@ -32,7 +32,6 @@ from postedit.core.editor import (
 from postedit.core.errors import DataError
 from postedit.core.scripts import has_unspaced
 from postedit.core.search_config import SearchConfig
-from postedit.editing.event_warnings import warn
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import QualityTags
@@ -206,12 +205,10 @@ class LlmEditor(Editor):
         skipped = [why_skipped(segment, config.max_input) for segment in segments]
         asked = [segment for segment, why in zip(segments, skipped, strict=True) if why is None]
         found = iter(self._corrected(asked, with_reasons=evidence in ("reasons", "losses")))
-        results = [
+        return [
             next(found) if why is None else unchanged(segment.mt or "", why)
             for segment, why in zip(segments, skipped, strict=True)
         ]
-        warn(results)
-        return results
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None

@@ -15,6 +15,7 @@ from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.core.editor import Editor, PostEdit, Segment, edited
 from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
+from postedit.core.segment_events import warn_of_events
 from postedit.serve.model_work import (
     Done,
     EditKind,
@@ -184,9 +185,10 @@ def _search(editor: Editor, kind: EditKind) -> SearchConfig:
 
 def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind: EditKind) -> list[PostEdit | Refusal]:
     try:
-        if kind.evidence and editor.abilities.evidence:
-            return [*_with_reasons(editor, segments, edited(editor, segments, search, "losses"))]
-        return [*edited(editor, segments, search, None)]
+        has_reasons = kind.evidence and editor.abilities.evidence
+        results = edited(editor, segments, search, "losses" if has_reasons else None)
+        warn_of_events(results)
+        return [*_with_reasons(editor, segments, results)] if has_reasons else [*results]
     except (OutputError, StoppedError) as error:
         return [Refusal.of(error)] * len(segments)
     except Exception as error:

@@ -92,7 +92,7 @@ def test_without_a_source_there_is_nothing_to_judge_by(editor: PostEditor) -> No
 
 def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
     long = "Haus " * 10_000
-    with caplog.at_level(logging.WARNING, "postedit.editing.event_warnings"):
+    with caplog.at_level(logging.WARNING, "postedit.core.segment_events"):
         results = editor.edit(["x", long, "x"], [long, "es geht", "es geht"])
     assert [result.skipped for result in results] == ["too long", "too long", None]
     assert [result.text for result in results[:2]] == [long, "es geht"]
@@ -101,7 +101,7 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
 
 def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
     long, search = "das Haus geht " * 30, editor.search.with_options(cut_input=True, mt_candidate=False)
-    with caplog.at_level(logging.WARNING, "postedit.editing.event_warnings"):
+    with caplog.at_level(logging.WARNING, "postedit.core.segment_events"):
         texts = [long, "das", long + "es ging "]
         result, short, same = editor.edit(texts, texts, search=search, evidence="attention")
     assert (result.skipped, result.input_cut, short.input_cut) == (None, True, False)

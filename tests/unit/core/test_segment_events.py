@@ -1,4 +1,4 @@
-"""Warnings count the segments that a reader gets, and those of nobody's results are not logged."""
+"""Warnings count the corrections that a caller gets; those that an editor discards are not reported."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ import pytest
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
-from postedit.editing.event_warnings import trial, warn
+from postedit.core.segment_events import warn_of_events
 from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
 from postedit.editing.results import unchanged
@@ -19,27 +19,15 @@ GLOSSARY = Glossary([GlossaryEntry("file", ("Datei",))])
 
 
 def test_each_kind_is_counted_with_its_first_segment(caplog: pytest.LogCaptureFixture) -> None:
-    warn([PostEdit("a", False), CUT, LONG, CUT])
+    warn_of_events([PostEdit("a", False), CUT, LONG, CUT])
     cut, long = (record.getMessage() for record in caplog.records)
     assert cut.startswith("2 of 4 segments, first number 2: the output reached the maximum length")
     assert long.startswith("1 of 4 segments, first number 3: not edited, because a text is too long")
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-def test_trials_are_silent_until_they_end_or_fail(caplog: pytest.LogCaptureFixture) -> None:
-    with trial():
-        with trial():
-            warn([CUT])
-        warn([CUT])
-    with pytest.raises(ZeroDivisionError), trial():
-        _ = 1 / 0
-    assert not caplog.records
-    warn([CUT])
-    assert len(caplog.records) == 1
-
-
-class Reporting(Editor):
-    """Returns and reports what it finds for each segment."""
+class Finding(Editor):
+    """Returns what a function finds for each segment."""
 
     abilities = Abilities(needs_mt=False, constraints=True)
 
@@ -47,18 +35,24 @@ class Reporting(Editor):
         self.find = find
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        return Identity(("reporting",))
+        return Identity(("finding",))
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        found = [self.find(segment) for segment in segments]
-        warn(found)
-        return found
+        return [self.find(segment) for segment in segments]
+
+
+def test_any_editor_is_reported_once_and_only_by_edit(caplog: pytest.LogCaptureFixture) -> None:
+    editor = Finding(lambda one: CUT)
+    editor.edit_segments([Segment("s", "a")])
+    assert not caplog.records
+    editor.edit(["s"], ["a"])
+    assert len(caplog.records) == 1
 
 
 def test_a_second_search_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
-    inner = Reporting(lambda one: unchanged(one.mt or "", "impossible") if one.constraints else CUT)
+    inner = Finding(lambda one: unchanged(one.mt or "", "impossible") if one.constraints else CUT)
     editor = Protected(inner, glossary=GLOSSARY)
     assert editor.edit(["red", "file"], ["a", "a"]) == [CUT, CUT]
     (message,) = caplog.messages
@@ -66,7 +60,7 @@ def test_a_second_search_is_not_reported(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_second_search_whose_output_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    inner = Reporting(lambda one: PostEdit("Datei", True, hit_limit=True) if one.constraints else PostEdit("b", True))
+    inner = Finding(lambda one: PostEdit("Datei", True, hit_limit=True) if one.constraints else PostEdit("b", True))
     assert [one.text for one in Protected(inner, glossary=GLOSSARY).edit(["red", "file"])] == ["b", "Datei"]
     (message,) = caplog.messages
     assert message.startswith("1 of 2 segments, first number 2: the output reached")
@@ -76,7 +70,7 @@ def test_later_passes_are_reported_by_the_number_of_the_segment(caplog: pytest.L
     first = PostEdit("b", True, edits=edits_between("a", "b"))
     second = PostEdit("c", True, edits=edits_between("b", "c"), hit_limit=True)
     results = {"a": first, "b": second, "c": unchanged("c", "too long")}
-    inner = Reporting(lambda one: results.get(one.mt or "", PostEdit(one.mt or "", False)))
+    inner = Finding(lambda one: results.get(one.mt or "", PostEdit(one.mt or "", False)))
     assert [one.text for one in Iterated(inner, 3).edit(["s", "s"], ["x", "a"])] == ["x", "c"]
     (message,) = caplog.messages
     assert message.startswith("1 of 2 segments, first number 2: the output reached")
