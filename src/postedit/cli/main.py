@@ -40,6 +40,8 @@ VERBS: Final = {
 }
 """Summary of each verb. Verb `v` is the function or `typer.Typer` named `v` in the module `postedit.cli.v`."""
 
+_HELP: Final = ["-h", "--help"]
+
 _TO_SAVE_MEMORY: Final = "close other programs, use fewer workers or smaller batches, or a machine with more memory"
 
 INTERRUPTED: Final = 130
@@ -89,7 +91,7 @@ def _with_plain_help(command: Any) -> Any:
     """Mend help that typer makes: only the terminal wraps paragraphs, and flags do not seem to take a value."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    for parameter in command.get_params(typer.Context(command)):
+    for parameter in command.get_params(typer.Context(command, help_option_names=_HELP)):
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""  # typer would show <bool>
     for one in getattr(command, "commands", {}).values():
@@ -179,7 +181,7 @@ def _is_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
-app = typer.Typer(cls=_Group, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=_Group, context_settings={"help_option_names": _HELP}, pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:

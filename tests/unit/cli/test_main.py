@@ -75,7 +75,8 @@ def commands() -> "Iterator[tuple[str, ...]]":
 def test_help_shows_brackets_and_names_arguments_in_capitals(run: Any, words: "tuple[str, ...]") -> None:
     found = command._load_verb(words[0])
     found = found.commands[words[1]] if len(words) > 1 else found
-    shown = run(*words, "--help").stdout
+    shown = run(*words, "-h").stdout
+    assert shown == run(*words, "--help").stdout
     usage = next(line for line in shown.splitlines() if "Usage" in line)
     assert "...}" not in usage
     assert "...]..." not in usage
@@ -84,6 +85,18 @@ def test_help_shows_brackets_and_names_arguments_in_capitals(run: Any, words: "t
     for text in (found.help, *(option.help for option in found.params)):
         written = re.findall(r"\[\w+\]", (text or "").replace("\\", ""))
         assert all(word in shown for word in written), text
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("ed", ["edit"]), ("models f", ["fetch"]), ("edit --prot", ["--protect"])]
+)
+def test_shells_complete_verbs_and_options(typed: str, completed: list[str]) -> None:
+    words = f"postedit {typed}"
+    asked = {"_POSTEDIT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = python(
+        "import sys; from postedit.cli.main import main; sys.argv = ['postedit']; main()", env={**os.environ, **asked}
+    )
+    assert result.stdout.split() == completed
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
