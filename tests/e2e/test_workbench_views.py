@@ -336,7 +336,7 @@ def test_refused_confirmation_of_the_only_segment_is_a_draft(service: Service, p
     page.keyboard.press("Control+Enter")  # without a target
     page.get_by_role("link", name="1 change refused").wait_for()
     page.locator(".badge.draft").wait_for()
-    assert page.get_by_role("button", name="Take back confirmation").count() == 0
+    assert page.get_by_role("button", name="Unconfirm").count() == 0
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from postedit.jobs.editor_spec import worker_devices
 
 _file = partial(typer.Option, rich_help_panel="Files")
 _text = partial(_file, parser=located, metavar="FILE|URL")
-_gate = partial(typer.Option, rich_help_panel="Taking edits back")
+_gate = partial(typer.Option, rich_help_panel="Reverting edits")
 _speed = partial(typer.Option, rich_help_panel="Speed")
 
 
@@ -64,7 +64,7 @@ def edit(
     search_file: options.SearchFileOption = None,
     help_search: options.HelpSearchOption = False,
     gate: Annotated[
-        Path | None, _gate(metavar="FILE", help="Gate from `postedit gate`: takes back doubtful edits.")
+        Path | None, _gate(metavar="FILE", help="Gate from `postedit gate`: reverts doubtful edits.")
     ] = None,
     min_confidence: Annotated[
         float,

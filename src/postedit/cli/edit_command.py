@@ -52,7 +52,7 @@ class EditCommand:
 
     @property
     def takes_edits_back(self) -> bool:
-        """Whether edits can be taken back, by a gate or a minimum confidence."""
+        """Whether edits can be reverted, by a gate or a minimum confidence."""
         return bool(self.spec.gate or self.spec.min_confidence)
 
     def check_options(self) -> None:
@@ -68,7 +68,7 @@ class EditCommand:
         if self.spec.passes > 1:
             raise DataError(
                 "--gate and --min-confidence decide on one correction of mt, and each pass of --passes would begin "
-                "with edits already taken back: leave out one or the other"
+                "with edits already reverted: leave out one or the other"
             )
         self.options.check_revertible("--gate and --min-confidence")
 

@@ -77,7 +77,7 @@ def _check_options(command: EditCommand, src: Path | None, mt: Path | None, forc
     if given.get("n_best", 1) != 1 and command.form == "text":
         raise DataError("n_best above 1 needs more than one line of output per line of input; add --format jsonl")
     if command.takes_edits_back and src and not mt:
-        raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
+        raise DataError("--gate and --min-confidence revert edits of mt: give --mt, or leave them out")
     if command.takes_edits_back and force:
         raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
     if command.spec.passes > 1 and force:

@@ -22,7 +22,7 @@ VERBS: Final = {
     "demo": "Correct machine translations, score them and show why.",
     "train": "Train a model from a recipe.",
     "edit": "Correct machine translations with a model.",
-    "gate": "Learn which edits of a model to take back.",
+    "gate": "Learn which edits of a model to revert.",
     "tune": "Tune the weights of a combination of models.",
     "chain": "Let one model correct the output of another.",
     "rerank": "Choose the best hypothesis of each n-best list.",

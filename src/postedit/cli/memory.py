@@ -24,7 +24,7 @@ MemoryArgument = Annotated[
     str,
     typer.Argument(metavar="MEMORY", help="A file, or the URL of a PostgreSQL database: postgresql://USER@HOST/NAME."),
 ]
-AuthorOption = Annotated[str, typer.Option(help="Who takes it back.")]
+AuthorOption = Annotated[str, typer.Option(help="Who undoes it.")]
 
 
 @memory.command()

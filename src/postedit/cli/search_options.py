@@ -160,7 +160,7 @@ class CommandOptions(Config):
         return [with_home(one) for one in named if one]
 
     def check_revertible(self, what: str) -> None:
-        """Check that the search options allow edits to be taken back by `what`, which messages name, such as "gates".
+        """Check that the search options allow edits to be reverted by `what`, which messages name, such as "gates".
 
         Raises:
             DataError: if they ask for several corrections per segment, or for banned or required words.
@@ -169,7 +169,7 @@ class CommandOptions(Config):
             raise DataError(f"{what} decide on one correction per segment: n_best must be 1, not {count}")
         for name in ("banned", "required"):
             if self.search.get(name):
-                raise DataError(f"{what} may take back what search.{name} asks for; leave out one or the other")
+                raise DataError(f"{what} may revert what search.{name} asks for; leave out one or the other")
 
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
         """Return the specification of an editor that consists of `models`; `given` sets its other fields.

@@ -103,7 +103,7 @@ class Fallback:
 
     kind: str  # a kind of `text.protected_spans`, or "term"
     value: str  # the value by which `text.protected_spans` compares spans
-    # by a second search with constraints, by taking back some edits, or all ("mt"); None: not saved, as there is no mt
+    # by a second search with constraints, by reverting some edits, or all ("mt"); None: not saved, as there is no mt
     by: Literal["search", "edits", "mt"] | None
 
 
@@ -130,7 +130,7 @@ class PostEdit:
             wrote (letters, if words have no spaces); for a deletion, the range of the next word (letter), or of EOS.
         confidences: for each edit, the probability of its tokens; empty if the editor has no probabilities. With a
             gate, the probability that the edit (or the whole correction, for a gate on segments) makes mt better.
-        reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
+        reverted: number of edits reverted, by a gate or because they would damage text or a protected span; `score`,
             `token_scores` and `evidence` describe the whole output, unless the model itself listed the remaining text.
         fallbacks: protected spans that the correction would have broken, and how each was saved.
         input_cut: whether only the first tokens of a text were read (`search.cut_input`).
@@ -320,7 +320,7 @@ class Editor(ABC):
         if not able.constraints and (given.required or given.banned or any(one.constraints for one in segments)):
             raise DataError(
                 "this editor takes no constraints (a prefix, required and banned words), which a gate, phrases or "
-                "further passes may take back: leave them out"
+                "further passes may revert: leave them out"
             )
 
     def score(

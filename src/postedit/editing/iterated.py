@@ -16,7 +16,7 @@ class Iterated(EditorWrapper[Editor]):
     In the paper, each step makes the one substitution of which a model of the whole guess is most certain, until the
     model proposes none. Here a step is a whole correction by any editor. Passes also end when a correction would return
     to an earlier text; that correction is discarded. The result describes the changes from mt to the final text, and
-    counts the edits taken back in all passes. Scores and confidences are those that the editor gives to the final text
+    counts the edits reverted in all passes. Scores and confidences are those that the editor gives to the final text
     as a correction of mt, if it can score given outputs. Otherwise, scores are those of the last pass that changed the
     text, and each edit has the lowest confidence among the edits that it combines.
     """

@@ -34,10 +34,10 @@ _MOST_REQUIRED: Final = 80
 """Maximum characters of terms and spans that a second search may require, as its beam widens with them."""
 
 _MOST_TRIED: Final = 6
-"""Maximum number of edits at fault that are each taken back alone as a trial; more of them are taken back together."""
+"""Maximum number of edits at fault that are each reverted alone as a trial; more of them are reverted together."""
 
 _MOST_ROUNDS: Final = 4
-"""Maximum rounds of taking edits back, so that time is linear in text length; if spans are then broken, mt stays."""
+"""Maximum rounds of reverting edits, so that time is linear in text length; if spans are then broken, mt stays."""
 
 _MOST_LOST: Final = 5.0
 """Maximum drop of the score, in nats, for a required term that had no place in the first output. In the release model
@@ -48,19 +48,19 @@ class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that the source has too, and the terms of a glossary, in every output.
 
     If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), edits that touch the broken
-    spans are taken back, as few as suffice, or in the end all edits, so that the rule holds for any inner editor.
+    spans are reverted, as few as suffice, or in the end all edits, so that the rule holds for any inner editor.
     Forbidden translations are replaced by their terms. If an output lacks a term or has a forbidden translation, and
     the inner editor supports constraints, the segment is also searched again with terms required or banned; what this
     finds must keep the rest of the output (`SpanRule.keeps_rest`). `PostEdit.fallbacks` lists the spans that were
     broken.
 
     The draft of a first stage counts as mt. A translation without mt or draft should have the spans of the source; as
-    it has no edits to take back, it is only searched again, and spans still broken are listed with `by` None. Spans of
+    it has no edits to revert, it is only searched again, and spans still broken are listed with `by` None. Spans of
     required words and prefixes count as spans of the source. Alternatives in n-best lists that break the rule are left
     out. Given outputs are scored as they are. If mt is only a text to read (`search.cut_input`), outputs stay as they
     are.
 
-    Put a gate inside this wrapper, not around it: an edit that the gate takes back may be one half of a moved span.
+    Put a gate inside this wrapper, not around it: an edit that the gate reverts may be one half of a moved span.
     """
 
     def __init__(self, editor: Editor, kinds: Iterable[Kind] = KINDS, glossary: Glossary | None = None) -> None:

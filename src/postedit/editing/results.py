@@ -70,7 +70,7 @@ def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
 
 
 def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
-    """Return a correction of `mt` with only the edits marked True in `kept`; the others are taken back.
+    """Return a correction of `mt` with only the edits marked True in `kept`; the others are reverted.
 
     Scores, evidence and alternatives remain those of the whole output.
     """

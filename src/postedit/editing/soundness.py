@@ -1,4 +1,4 @@
-"""Check what a model wrote, and take back edits that damage the text."""
+"""Check what a model wrote, and revert edits that damage the text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -40,10 +40,10 @@ def checked(
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
-    Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits taken back could
-    be those that satisfy the constraint, or if taking edits back would restore a banned phrase. `language` is the code
+    Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits reverted could
+    be those that satisfy the constraint, or if reverting edits would restore a banned phrase. `language` is the code
     of the target language; empty if it is not known. Unless the output `corrects_mt`, only the constraints apply: an
-    edit that is taken back would restore a part of the text that the output is made from. An output that has a banned
+    edit that is reverted would restore a part of the text that the output is made from. An output that has a banned
     phrase all the same is "impossible".
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
@@ -54,7 +54,7 @@ def checked(
     unwanted = (*segment.constraints.banned, *banned)
 
     def has_unwanted(one: PostEdit) -> bool:
-        # Edits that are taken back may restore banned words, and search does not know those that a model can only copy.
+        # Edits that are reverted may restore banned words, and search does not know those that a model can only copy.
         return bool(one.changed or one.reverted) and any(has_phrase(one.text, phrase) for phrase in unwanted)
 
     if strict and has_unwanted(found):
@@ -67,7 +67,7 @@ def checked(
 
 
 def distinct(result: PostEdit) -> PostEdit:
-    """Return a correction and its alternatives without duplicate texts, which taking back edits can produce.
+    """Return a correction and its alternatives without duplicate texts, which reverting edits can produce.
 
     Of equal texts, an output that the model wrote in exactly that form is kept, with its own score.
     """
@@ -100,12 +100,12 @@ def revert_damage(
 ) -> PostEdit:
     """Return a correction without the edits that damage the text; mt, skipped as "damaged", if that does not suffice.
 
-    An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
-    byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that the
+    An edit is reverted if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
+    byte by byte, so an edit is also reverted if it writes one that neither src nor mt has, or removes one so that the
     output has none left, or fewer than src. Full-width forms and East Asian punctuation may be written only if mt has
     some, if mt or the output has letters of East Asian scripts, or if the target language uses such forms. Edits that
-    leave brackets unpaired are taken back as well; see `_keep_pairs`. If the output is blank and mt is not, all edits
-    are taken back. A translation without mt is "damaged" if it has a replacement character.
+    leave brackets unpaired are reverted as well; see `_keep_pairs`. If the output is blank and mt is not, all edits
+    are reverted. A translation without mt is "damaged" if it has a replacement character.
 
     Args:
         src: the source.
@@ -178,12 +178,12 @@ def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool]) -> li
     """Return which edits to keep so that no kind of bracket is more unbalanced in the output than in mt.
 
     The surplus of a kind is the number of its opening brackets minus that of closing ones. If its absolute value is
-    greater in the output than in mt, and it is not that of src ("1) Open", ":)"), all edits that change it are taken
-    back; a bracket may move, or go with its partner. Kinds count separately: "(" may become "（" only if ")" becomes
-    "）".
+    greater in the output than in mt, and it is not that of src ("1) Open", ":)"), all edits that change it are
+    reverted; a bracket may move, or go with its partner. Kinds count separately: "(" may become "（" only if ")"
+    becomes "）".
     """
     kept = list(kept)
-    for _ in _PAIRS:  # taking back edits for one kind may unbalance another; each kind is at fault at most once
+    for _ in _PAIRS:  # reverting edits for one kind may unbalance another; each kind is at fault at most once
         text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
         worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair)]
         if not worse:

@@ -62,7 +62,7 @@ def judge(
     evidence if the editor has any. `tokenize`: what counts as a word.
 
     Raises:
-        DataError: if the edits of a correction do not turn mt into it, so that they could not be taken back.
+        DataError: if the edits of a correction do not turn mt into it, so that they could not be reverted.
     """
     mt = [segment.mt or "" for segment in segments]
     asked: list[list[str]] = []

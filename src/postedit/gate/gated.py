@@ -1,4 +1,4 @@
-"""An editor behind a gate, which takes back edits that are more likely to do harm than good."""
+"""An editor behind a gate, which reverts edits that are more likely to do harm than good."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ class Gated(EditorWrapper[Editor]):
         Args:
             editor: corrects the segments.
             gate: decides which edits are kept; None: only the confidence of the editor does.
-            min_confidence: edits with less confidence are taken back. Confidence is the probability under the model;
+            min_confidence: edits with less confidence are reverted. Confidence is the probability under the model;
                 with a gate, the probability of making mt better, of which the gate may require more.
 
         Raises:
@@ -55,7 +55,7 @@ class Gated(EditorWrapper[Editor]):
         """Return one correction per segment, without the edits that do not pass.
 
         Raises:
-            DataError: if a segment has no mt, or constraints that an edit taken back could break; if the edits of a
+            DataError: if a segment has no mt, or constraints that an edit reverted could break; if the edits of a
                 correction do not turn mt into it; or if there is no gate, and edits have no confidences to compare.
             ModelFolderError: if the gate was made for another editor or other search options.
         """
@@ -83,14 +83,14 @@ class Gated(EditorWrapper[Editor]):
         return kept if evidence else [replace(edit, evidence=None) for edit in kept]
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check that edits can be taken back, and that the gate was made for this editor and these options.
+        """Check that edits can be reverted, and that the gate was made for this editor and these options.
 
         Raises:
             DataError: if there is no mt, several corrections per segment, or banned or required words.
             ModelFolderError: if the gate was made for another editor or other options.
         """
         if not with_mt:
-            raise DataError("a gate and min_confidence take edits of mt back: give mt, or leave them out")
+            raise DataError("a gate and min_confidence revert edits of mt: give mt, or leave them out")
         if search.n_best > 1:
             raise DataError(
                 f"a gate and min_confidence decide on one correction per segment: n_best must be 1, not {search.n_best}"
@@ -103,6 +103,6 @@ class Gated(EditorWrapper[Editor]):
 
 
 _CONSTRAINED = (
-    "a gate and min_confidence may take back an edit that wrote a required word or removed a banned one: use either "
+    "a gate and min_confidence may revert an edit that wrote a required word or removed a banned one: use either "
     "them, or prefixes, required and banned words"
 )

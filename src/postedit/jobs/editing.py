@@ -231,7 +231,7 @@ def write_edited(
     rate = tally.lines / max(time.monotonic() - started, 1e-9)
     if what == "units":
         return
-    reverted = f", {counted(tally.reverted, 'edit')} taken back" if tally.reverted else ""
+    reverted = f", {counted(tally.reverted, 'edit')} reverted" if tally.reverted else ""
     earlier = f" (without {counted(before, 'line')} of an earlier run)" if before else ""
     err.print(f"{counted(tally.lines, 'line')}{earlier}, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
     if tally.fallbacks:

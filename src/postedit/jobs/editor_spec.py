@@ -70,7 +70,7 @@ class EditorSpec:
         """Return a loaded model wrapped in protection, gate and repeated passes, as far as they are set.
 
         Spans and terms are protected inside the gate, which is made for the protected editor, and once more outside it,
-        since the gate may take back one half of an edit that moved a span.
+        since the gate may revert one half of an edit that moved a span.
         """
         editor = model if isinstance(model, Unedited) else self._protected(model)
         if self.gate is not None or self.min_confidence:

@@ -74,7 +74,7 @@ def reasons_of_edits(
         detail: the level of evidence; "losses" is the most detailed.
 
     Raises:
-        DataError: if the editor cannot score the text that is left of a correction after edits were taken back.
+        DataError: if the editor cannot score the text that is left of a correction after edits were reverted.
     """
     src = [one.src for one in segments]
     given = [(result.draft or "") if one.mt is None else one.mt for one, result in zip(segments, results, strict=True)]
@@ -111,7 +111,7 @@ def _from_line(line: str) -> ExplainedSentence | None:
 def _with_evidence_of_texts(
     editor: Editor, src: Sequence[str], mt: Sequence[str] | None, edits: Sequence[PostEdit], detail: Detail
 ) -> list[PostEdit]:
-    """Return the corrections; those of which edits were taken back get evidence for the text that is left."""
+    """Return the corrections; those of which edits were reverted get evidence for the text that is left."""
     rows = [row for row, edit in enumerate(edits) if edit.reverted and edit.evidence is not None]
     given = [(edit.draft or "") if mt is None else mt[row] for row, edit in enumerate(edits)]
     result = list(edits)

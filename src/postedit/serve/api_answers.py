@@ -107,7 +107,7 @@ class Deleted(BaseModel):
 
 
 class Undone(BaseModel):
-    """Number of the memory entry that takes a correction back."""
+    """Number of the memory entry that undoes a correction."""
 
     number: int
 

@@ -58,7 +58,7 @@ class EditRequest(Body):
     )
     n_best: int = Field(1, ge=1, le=20, description="corrections per segment; all but the best are alternatives")
     evidence: bool = Field(False, description="give reasons for each edit, which takes longer")
-    min_confidence: float = Field(0.0, ge=0.0, le=1.0, description="take back edits with less confidence")
+    min_confidence: float = Field(0.0, ge=0.0, le=1.0, description="revert edits with less confidence")
     markup: Literal["plain", "xliff", "xliff2"] = Field(
         "plain",
         description="plain: src and mt are text; xliff: they are the content of source and target of XLIFF 1.2, with "
@@ -90,7 +90,7 @@ class FallbackOut(BaseModel):
     kind: str = Field(examples=["number"])
     value: str = Field(examples=["42"])
     by: str | None = Field(
-        description="search: by a second search with constraints; edits: some edits were taken back; mt: all were; "
+        description="search: by a second search with constraints; edits: some edits were reverted; mt: all were; "
         "null: it was not saved, because there is no mt"
     )
 
@@ -106,7 +106,7 @@ class EditedOut(BaseModel):
     confidence: float | None = Field(description="lowest confidence of the edits; null if none is known")
     edits: list[EditOut]
     skipped: str | None = Field(description="why the segment was not edited, if it was not")
-    reverted: int = Field(description="edits that were taken back by a gate, or to protect text")
+    reverted: int = Field(description="edits that were reverted by a gate, or to protect text")
     fallbacks: list[FallbackOut]
     alternatives: list["EditedOut"] = Field(description="the next best corrections, best first")
     content: str | None = Field(None, description="of XLIFF: the corrected target with its inline codes")

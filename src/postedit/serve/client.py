@@ -67,7 +67,7 @@ class ServedEdit:
         confidences: the confidence of each edit; empty if the editor gives none.
         reasons: the reasons of each edit; models may leave them empty unless `evidence` was set.
         skipped: why the segment was not edited, if it was not.
-        reverted: number of edits that were taken back, by a gate or to protect text.
+        reverted: number of edits that were reverted, by a gate or to protect text.
         fallbacks: protected spans and terms that the model was about to break.
         alternatives: the next best corrections, best first.
         content: the corrected target with its inline codes; None if `markup` is "plain".

@@ -185,7 +185,7 @@ class Engine:
             priority: "interactive" requests are edited before those of jobs.
             n_best: number of corrections per segment.
             evidence: also return the reasons for edits.
-            min_confidence: edits with less confidence are taken back; the project's value applies if it is higher.
+            min_confidence: edits with less confidence are reverted; the project's value applies if it is higher.
             glossary: replaces the glossary of the project; None: that of the project.
             timeout: seconds until the deadline; None: `limits.timeout_seconds`.
             client: in whose share of the queue the segments wait, such as a key, a user or a job.

@@ -23,7 +23,7 @@ class ProjectSettings:
 
     Args:
         protect: kinds of spans that edits must keep as in mt and src.
-        min_confidence: edits with less confidence are taken back.
+        min_confidence: edits with less confidence are reverted.
         glossary: terms to write and to avoid; None: no glossary.
     """
 

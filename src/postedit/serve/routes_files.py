@@ -55,7 +55,7 @@ class SavedSegment(Body):
     target: PlainText = Field(max_length=_LONGEST)
     codes: ListOf[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
     state: DecidedState = Field(
-        description="seen: looked at; open: the target is taken back, so that the segment has its proposal again"
+        description="seen: looked at; open: the target is discarded, so that the segment has its proposal again"
     )
     version: Small = Field(description="version of the segment that the decision was made on")
     edit_id: PlainText = Field(

@@ -47,7 +47,7 @@ class NewProject(Body):
     target_language: Language = ""
     model: Annotated[PlainText, Field(max_length=64, description="name of a model; empty: the default one")] = ""
     protect: list[Kind] = Field(list(KINDS), max_length=32, description="kinds of spans that edits must keep")
-    min_confidence: float = Field(0.0, ge=0, le=1, description="edits with less confidence are taken back")
+    min_confidence: float = Field(0.0, ge=0, le=1, description="edits with less confidence are reverted")
 
 
 class NewSettings(Body):

@@ -20,7 +20,7 @@ from postedit.serve.store_jobs import ClaimedJob, Jobs
 from postedit.serve.store_segments import segment_json
 
 DecidedState = Literal["seen", "open", "draft", "confirmed"]
-"""`seen`: a person has looked at a new segment; `open`: the target is taken back, so that the proposal stands again."""
+"""`seen`: a person has looked at a new segment; `open`: the target is discarded, so that the proposal stands again."""
 
 _TOGETHER: Final = timedelta(seconds=2)
 """Maximum time between successive drafts of one person of which only the last is kept: typing saves many."""

@@ -187,7 +187,7 @@ class Projects:
         """Take a correction back, and return the number of the memory entry that records this.
 
         Raises:
-            DataError: if there is no such correction, or it was taken back before.
+            DataError: if there is no such correction, or it was undone before.
         """
         memory = self._db.memory.of(project)
         with self._db.change(project, who) as change:

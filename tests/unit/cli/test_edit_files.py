@@ -307,7 +307,7 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, mo
         ),
         (
             ["a.xlf", "--min-confidence", "0.5", "--set", "search.banned=b.txt", "--out", "x.xlf"],
-            "may take back what search.banned asks for",
+            "may revert what search.banned asks for",
         ),
         (["sub", "--out", "sub/out"], "sub/out: is in the folder of the inputs; write the copies to another one"),
         (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),

@@ -237,8 +237,8 @@ def test_options_against_a_gate_are_refused(run: Any, model: Path, tmp_path: Pat
     for more, message in (
         (src, "give --mt"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
-        ((*src, *mt, "--passes", 2), "each pass of --passes would begin with edits already taken back"),
-        ((*src, *mt, "--set", f"search.required={tmp_path / 'dev.mt'}"), "may take back what search.required asks for"),
+        ((*src, *mt, "--passes", 2), "each pass of --passes would begin with edits already reverted"),
+        ((*src, *mt, "--set", f"search.required={tmp_path / 'dev.mt'}"), "may revert what search.required asks for"),
     ):
         assert message in refused(run("edit", model, *more, *option))
 
@@ -246,8 +246,8 @@ def test_options_against_a_gate_are_refused(run: Any, model: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("search.banned=WORDS", "gates may take back what search.banned asks for"),
-        ("search.required=WORDS", "gates may take back what search.required asks for"),
+        ("search.banned=WORDS", "gates may revert what search.banned asks for"),
+        ("search.required=WORDS", "gates may revert what search.required asks for"),
         ("search.n_best=2", "gates decide on one correction per segment: n_best must be 1, not 2"),
     ],
 )

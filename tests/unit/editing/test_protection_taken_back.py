@@ -1,4 +1,4 @@
-"""What protection takes back, what it lets stand, and what it asks of a second search."""
+"""What protection reverts, what it lets stand, and what it asks of a second search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

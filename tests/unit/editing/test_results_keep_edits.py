@@ -1,4 +1,4 @@
-"""Edits taken back: what is left is as it was, to the byte."""
+"""Edits reverted: what is left is as it was, to the byte."""
 
 import math
 from dataclasses import replace

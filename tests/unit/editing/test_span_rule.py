@@ -28,7 +28,7 @@ def test_tags_may_not_change_places() -> None:
 
 def test_no_term_outweighs_a_broken_span() -> None:
     beside_mt, without = rule("file 5 6", "Blatt 5 6", TERMS), rule("file 5", None, TERMS)
-    assert not beside_mt.improves("Datei 5", "Blatt"), "with mt, edits can be taken back instead"
+    assert not beside_mt.improves("Datei 5", "Blatt"), "with mt, edits can be reverted instead"
     assert beside_mt.improves("Datei 5 6", "Blatt 5 6")
     assert not without.improves("Datei 5 6 7", "Blatt 5")
     assert without.improves("Datei 5 6", "Blatt 6")

@@ -238,7 +238,7 @@ def test_search_options_that_contradict_a_gate_are_refused(editor: PostEditor) -
     assert able.needs_mt
     banned = editor.search.with_options(banned=["Haus"])
     for options in ({"prefix": ["es"] * len(MT)}, {"required": [["Haus"]] * len(MT)}, {"search": banned}):
-        with pytest.raises(DataError, match="may take back"):
+        with pytest.raises(DataError, match="may revert"):
             Gated(editor, min_confidence=0.5).edit(SRC, MT, **options)
     with pytest.raises(DataError, match="must be a probability"):
         Gated(editor, min_confidence=1.5)

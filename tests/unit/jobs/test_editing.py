@@ -53,7 +53,7 @@ def test_a_line_passes_eight_packages_and_climbs_back_twice(tiny_folders: Path, 
     assert len(climbs) <= 2, climbs
 
 
-@pytest.mark.parametrize(("reverted", "says"), [(1, "1 edit taken back"), (2, "2 edits taken back")])
+@pytest.mark.parametrize(("reverted", "says"), [(1, "1 edit reverted"), (2, "2 edits reverted")])
 def test_the_summary_counts_edits_taken_back(tmp_path: Path, reverted: int, says: str) -> None:
     err = io.StringIO()
     edited = (one for one in [Edited(["a"], Tally(lines=1, reverted=reverted))])

@@ -118,7 +118,7 @@ export const t = {
     target: "Target",
     targetLabel: (value) => `Target of segment ${number.format(value)}`,
     locked: "This segment is locked in the file and cannot be changed.",
-    confirm: "Confirm", reopen: "Take back confirmation", accept: "Accept all", reject: "Reject all", undo: "Undo", redo: "Redo",
+    confirm: "Confirm", reopen: "Unconfirm", accept: "Accept all", reject: "Reject all", undo: "Undo", redo: "Redo",
     previous: "Previous segment", next: "Next segment",
     occurs: (count) => `${number.format(count)} times in this file`,
     filled: (count) => `${counted(count, "repetition")} filled in.`,
@@ -204,7 +204,7 @@ export const t = {
   },
 
   learnt: {
-    hint: "Each correction applies to all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
+    hint: "Each correction applies to all segments that nobody has confirmed. Undoing one also undoes what was learnt from it.",
     search: "Search corrections", by: "by", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${number.format(value)}`,
     correction: (value) => `correction ${number.format(value)}`, undoneNow: (value) => `Correction ${number.format(value)} is undone.`,
     kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",
@@ -231,7 +231,7 @@ export const t = {
 
   audit: {
     title: "Audit", time: "Time", who: "Who", what: "What", detail: "Details", empty: "Nothing has happened yet.",
-    decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}`,
+    decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation undone"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}`,
     correction: ({ added, undone, deleted }) => {
       if (added) return `${counted(added, "correction")} added`;
       return undone ? `${t.learnt.correction(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
@@ -273,7 +273,7 @@ export const t = {
       acceptAll: "Accept all edits", rejectAll: "Reject all edits",
       undo: "Undo, without limit", redo: "Redo",
       moveTag: "Move the tag beside the caret", newLine: "New line",
-      takeSource: "Source into target", useMatch: "Best match into target", past: "Former states of the segment", reopen: "Take back confirmation",
+      takeSource: "Source into target", useMatch: "Best match into target", past: "Former states of the segment", reopen: "Unconfirm",
       search: "Search", goTo: "Go to a segment by its number", field: "Back to the target", filter: "Choose a filter", help: "This help; outside of texts ? too",
     },
   },

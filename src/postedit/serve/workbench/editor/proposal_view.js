@@ -1,4 +1,4 @@
-/** The proposal as differences within the machine translation; each edit is a button that takes it back. */
+/** The proposal as differences within the machine translation; each edit is a button that reverts it. */
 import { html } from "../lib.js";
 import { inLanguage } from "../ui/controls.js";
 import { difference, visible } from "../ui/difference.js";
