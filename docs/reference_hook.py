@@ -19,6 +19,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+_WIDTH = 75
+"""Longest signature in characters that fits on a line of the page, after a short name."""
+
 _MARKER = re.compile(r"<!-- reference: (\w+) ?(\S*) -->")
 
 
@@ -210,14 +213,18 @@ def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 def _python(path: str) -> str:
     module, _, name = path.rpartition(".")
     thing = getattr(importlib.import_module(module), name)
+    title, place = f"### {name}", f"from {module} import {name}"
     if inspect.isclass(thing) and issubclass(thing, BaseModel):
-        return f"## {name}\n\n{_sections(inspect.getdoc(thing) or '')}\n\n{_table(thing)}"
-    parts = [_entry(f"## {name}", name, thing)]
-    if inspect.isclass(thing):
-        for member_name, member in vars(thing).items():
-            plain = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-            if not member_name.startswith("_") and inspect.isfunction(plain):
-                parts.append(_entry(f"### {name}.{member_name}", member_name, getattr(thing, member_name)))
+        return f"{title}\n\n```text\n{place}\n```\n\n{_sections(inspect.getdoc(thing) or '')}\n\n{_table(thing)}"
+    parts = [_entry(title, f"{place}\n\n{name}", thing)]
+    shown: dict[Any, str] = {}
+    for member_name, member in vars(thing).items() if inspect.isclass(thing) else ():
+        plain = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+        if not member_name.startswith("_") and inspect.isfunction(plain):
+            title = f"#### {name}.{member_name}"
+            entry = _entry(title, member_name, getattr(thing, member_name))
+            parts.append(f"{title}\n\nThe same as `{shown[plain]}`." if plain in shown else entry)
+            shown.setdefault(plain, f"{name}.{member_name}")
     return "\n\n".join(parts)
 
 
@@ -242,7 +249,23 @@ def _signature(thing: Any) -> str:
     for one in found.parameters.values():
         default = _Plain("...") if inspect.isfunction(one.default) else one.default  # not the address of a function
         kept.append(one.replace(annotation=_plain(one.annotation), default=default))
-    return str(found.replace(parameters=kept, return_annotation=_plain(found.return_annotation)))
+    return _wrapped(str(found.replace(parameters=kept, return_annotation=_plain(found.return_annotation))))
+
+
+def _wrapped(signature: str) -> str:
+    """Return a signature with one parameter per line if it is too long for a line of the page."""
+    if len(signature) <= _WIDTH:
+        return signature
+    lines, depth = [""], 0
+    for mark in signature:
+        depth += (mark in "([{") - (mark in ")]}")
+        if depth == 0 and mark == ")" and len(lines) > 1:
+            lines += [""]  # the return type goes on the line of the closing bracket
+        lines[-1] += mark
+        if depth == 1 and (mark == "," or lines == ["("]):
+            lines += [""]
+    first, *middle, last = lines
+    return "\n".join([first, *(f"    {line.strip()}" for line in middle), last])
 
 
 def _plain(annotation: Any) -> Any:

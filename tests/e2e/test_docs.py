@@ -164,9 +164,15 @@ def test_reference_lists_every_setting_of_the_service() -> None:
 def test_reference_shows_signatures_as_python_reads_them() -> None:
     names = ("adapt.load_learning", "jobs.assessment.assess")
     page = load_hook().on_page_markdown(" ".join(f"<!-- reference: python postedit.{name} -->" for name in names))
-    assert "project: str = '', author: str = ''" in page
-    assert "memory: CorrectionMemory, learn: Literal['auto'," in page
+    assert "from postedit.adapt import load_learning\n\nload_learning(\n    model: str | Path,\n" in page
+    assert "\n    learn: Literal['auto', 'online', 'nearest', 'examples'] = 'auto',\n" in page
+    assert "\n    author: str = ''\n) -> Remembering\n" in page
     assert " at 0x" not in page
+
+
+def test_reference_describes_a_method_with_two_names_once() -> None:
+    page = load_hook().on_page_markdown("<!-- reference: python postedit.PostEditor -->")
+    assert "#### PostEditor.from_pretrained\n\nThe same as `PostEditor.load`.\n" in page
 
 
 def test_reference_lists_every_command_and_cleaning_option() -> None:
