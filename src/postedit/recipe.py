@@ -198,19 +198,19 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, dr
     elif draft is not None:
         first_architecture, first_model = _model_of(draft)
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
-        problems += draft_problems(architecture, first_architecture)
+        problems += draft_problems(architecture, built, first_architecture, first)
         problems += model_problems(first, sections["data"], draft.train, "draft.train.")
         if first is not None:
             inherited_from = first if draft.inherit_embeddings else None
             problems += inheritance_problems(built, inherited_from, starts_from_model=starts)
-    problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
+    problems += data_problems(built, sections["data"], text, drafted="draft" in values)
     problems += model_problems(built, sections["data"], sections["train"])
     if problems or architecture is None or model is None:
         raise problem_report(where, [*problems, *(_check_stages(values, None, base)[1])])
     recipe = Recipe(architecture, model, **sections, draft=draft)
     stages, found = _check_stages(values, recipe, base)
     for name, stage in replace(recipe, stage=stages).stages() if not found else []:
-        more = data_problems(architecture, stage.data, None, drafted=False)
+        more = data_problems(built, stage.data, None, drafted=False)
         more += model_problems(built, stage.data, stage.train)
         found += [f"stage.{name}.{problem}" for problem in more]
     if found:

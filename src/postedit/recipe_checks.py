@@ -105,14 +105,20 @@ def flat_options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def draft_problems(second: Architecture | None, first: Architecture) -> list[str]:
-    """Check that a first stage reads only src, and that the second stage reads mt."""
+def draft_problems(
+    second: Architecture | None, model: Seq2Seq | None, first: Architecture, first_model: Seq2Seq | None
+) -> list[str]:
+    """Check that a first stage reads only src, and that the second stage, with its `model`, reads mt.
+
+    What a model reads may depend on its options, so models that could not be built are checked only for what no model
+    of their architecture reads.
+    """
     problems = []
-    if first.inputs != ("src",):
-        reads = " and ".join(first.inputs)
-        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has only src")
-    if second is not None and "mt" not in second.inputs:
-        problems.append(f"model.name: {second.name} does not read mt, so it cannot refine what [draft] writes")
+    if first_model is not None and first_model.spec.inputs != ("src",):
+        reads = " and ".join(first_model.spec.inputs)
+        problems.append(f"draft.model: {first.name} reads {reads}, but a first stage has only src")
+    if second is not None and "mt" not in (second.inputs if model is None else model.spec.inputs):
+        problems.append(f"model: {second.name} does not read mt, so it cannot refine what [draft] writes")
     return problems
 
 
@@ -139,15 +145,15 @@ def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None, *, starts
 
 
 def data_problems(
-    architecture: Architecture | None, data: DataConfig | None, text: TextConfig | None, *, drafted: bool
+    model: Seq2Seq | None, data: DataConfig | None, text: TextConfig | None, *, drafted: bool
 ) -> list[str]:
     """Check that sources of data have mt where it is needed, and no sampling weights where these are not supported."""
-    if architecture is None or data is None:
+    if data is None:
         return []
     without = [option for option, files in data.sources if files.mt is None]
     problems = []
-    if "mt" in architecture.inputs and not drafted:
-        fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
+    if model is not None and "mt" in model.spec.inputs and not drafted:
+        fault = "has no mt, which the model reads; give it, or add a [draft] section that writes it"
         problems += [f"{option}: {fault}" for option in without]
     if drafted and any(files.sampling != SamplingWeight() for files in data.train):
         problems.append(

@@ -328,7 +328,7 @@ def problems(path: Path, *overrides: str) -> str:
         (["draft.model.name=atention-nmt"], 'draft.model.name: no architecture is called "atention-nmt"; did you mean'),
         (["draft.model.hiden=3"], 'draft.model.hiden: no such option; did you mean "hidden"'),
         (["draft.model.maxout=9", "draft.model.tie_output=true"], "draft.model: tie_output needs maxout (9)"),
-        (["draft.model.name=double-attention"], "draft.model.name: double-attention reads src and mt, but a first"),
+        (["draft.model.name=double-attention"], "draft.model: double-attention reads src and mt, but a first"),
         (["model.embedding=9"], "the embeddings of src are 9 wide in the second stage, but those of src are 4 wide"),
         (["model.share_embeddings=all"], "src and mt share an embedding table in the second stage, but not in the"),
         (['draft.train.freeze=["nonsense*"]'], "draft.train.freeze: "),
@@ -350,12 +350,31 @@ def test_problems_of_the_first_stage_come_with_the_others(tmp_path: Path, overri
 def test_a_second_stage_reads_drafts_and_a_single_stage_needs_mt(tmp_path: Path) -> None:
     path = write(tmp_path)
     report = problems(path, "model.name=attention-nmt")
-    assert "model.name: attention-nmt does not read mt, so it cannot refine what [draft] writes" in report
+    assert "model: attention-nmt does not read mt, so it cannot refine what [draft] writes" in report
     assert "model.freeze_embeddings: no such option" in report
     text = path.read_text()
     path.write_text(text[: text.index("[draft")])
     report = problems(path)
-    assert "data.train.0: has no mt, which double-attention reads; give it, or add a [draft] section" in report
+    assert "data.train.0: has no mt, which the model reads; give it, or add a [draft] section" in report
     assert "model: its embeddings are frozen, but there are none to inherit" in report
     for start in ("train.init=nowhere", 'stage=[{name="one", train={init="nowhere"}}, {name="two"}]'):
         assert "its embeddings are frozen" not in problems(path, start)
+
+
+@pytest.mark.parametrize("reads", ["src", "mt", "src+mt"])
+def test_a_transformer_is_the_stage_that_its_input_makes_it(tmp_path: Path, reads: str) -> None:
+    path = write(tmp_path)
+    sizes = "dim=4, heads=2, feed_forward=8, layers_encoder=1, layers_pe=1"
+    transformer = f'{{name="transformer", input="{reads}", {sizes}}}'
+    chosen = f"draft.model={transformer}"
+    if reads == "src":
+        assert load_recipe(path, [chosen, "draft.inherit_embeddings=false", "model.freeze_embeddings=false"])
+        assert "model: transformer does not read mt" in problems(path, f"model={transformer}")
+    else:
+        assert f"draft.model: transformer reads {reads.replace('+', ' and ')}, but" in problems(path, chosen)
+        assert load_recipe(path, [f"model={transformer}", "draft.inherit_embeddings=false"])
+    path.write_text(path.read_text().partition("[draft")[0])
+    if reads == "src":
+        assert load_recipe(path, [f"model={transformer}"])
+    else:
+        assert "data.train.0: has no mt" in problems(path, f"model={transformer}")
