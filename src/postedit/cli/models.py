@@ -8,6 +8,7 @@ import typer
 from postedit.core.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
+    from postedit.core.model import Seq2Seq
     from postedit.recipe import Recipe
 
 
@@ -23,7 +24,8 @@ def architectures(
 ) -> None:
     """List models for language pairs and fetch them; list architectures and recipes.
 
-    Without a command, list the architectures with their inputs and papers, and the number of parameters of each recipe.
+    Without a command, list the architectures with their inputs and papers, and the recipes with the texts that their
+    models read, their sizes and their numbers of parameters.
     """
     if context.invoked_subcommand is not None:
         return
@@ -47,18 +49,20 @@ def architectures(
         table.add_row(name, " ".join(found.inputs), found.paper, found.summary)
     table.add_row(NAME, "src mt", "Simard et al. 2007", "phrases that were corrected before, looked up in all triplets")
     out.print(table)
-    sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
+    sizes = new_table(["recipe", "architecture", "reads", "sizes", "parameters"], ["parameters"])
     for path in sorted((recipes or RECIPES).glob("*.toml")):
         name = path.stem if recipes is None else str(path)
         model = read_toml(path).get("model", {})
         if model.get("name") == NAME:
-            sizes.add_row(name, NAME, "none")
+            sizes.add_row(name, NAME, "src mt", "", "none")
             continue
         if "checkpoint" in model:  # do not download checkpoints for a list
-            sizes.add_row(name, str(model.get("name")), f"those of {model['checkpoint']}")
+            sizes.add_row(name, str(model.get("name")), "", "", f"those of {model['checkpoint']}")
             continue
         recipe = load_recipe(path, check_data=False)
-        sizes.add_row(name, recipe.architecture.name, f"{count_parameters(recipe):,}")
+        reads = " ".join(_built(recipe).spec.inputs)
+        given = ", ".join(f"{option} {value}" for option, value in recipe.model if type(value) is int)
+        sizes.add_row(name, recipe.architecture.name, reads, given, f"{count_parameters(recipe):,}")
     if sizes.row_count:
         out.print(sizes)
 
@@ -122,7 +126,11 @@ def count_parameters(recipe: "Recipe") -> int:
 
     Shared parameters count once. No memory is allocated for the parameters.
     """
+    return sum(parameter.numel() for parameter in _built(recipe).parameters())
+
+
+def _built(recipe: "Recipe") -> "Seq2Seq":
+    """Return the model of a recipe on the meta device, with vocabularies of maximum size."""
     from postedit.recipe_checks import largest_vocabularies
 
-    model = recipe.architecture.build_on_meta(recipe.model, largest_vocabularies(recipe.text))
-    return sum(parameter.numel() for parameter in model.parameters())
+    return recipe.architecture.build_on_meta(recipe.model, largest_vocabularies(recipe.text))

@@ -63,5 +63,16 @@ def test_separate_vocabularies_are_counted_apart(run: Any, tmp_path: Path) -> No
     assert f"{count_parameters(separate):,}" in out
 
 
+def test_recipes_show_what_their_models_read_and_their_sizes(run: Any, tmp_path: Path) -> None:
+    tiny_models.write_recipe(tmp_path / "one.toml", "transformer", model={"input": "src", "feed_forward": 11})
+    tiny_models.write_recipe(tmp_path / "two.toml", "transformer", model={"input": "src+mt"})
+    rows = [line.split() for line in run("models", "--recipes", tmp_path).stdout.splitlines()]
+    (one,) = [row for row in rows if row[:1] == [str(tmp_path / "one.toml")]]
+    (two,) = [row for row in rows if row[:1] == [str(tmp_path / "two.toml")]]
+    assert one[1:4] == ["transformer", "src", "dim"]
+    assert two[1:5] == ["transformer", "src", "mt", "dim"]
+    assert "feed_forward 11," in " ".join(one)
+
+
 def test_a_folder_of_recipes_that_is_not_there(run: Any, tmp_path: Path) -> None:
     assert "none: no such folder of recipes" in refused(run("models", "--recipes", tmp_path / "none"))
