@@ -68,7 +68,6 @@ def gate(
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import file_fingerprint
-    from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import ENOUGH_LINES, GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
     from postedit.jobs.gating import check_judged, job_before, judge_lines, make_gate, note_of
@@ -105,14 +104,12 @@ def gate(
     editor = spec.load(None)
     if editor.seem_swapped(dev.src, dev.mt):
         shared.warn("src reads like the translation and mt like its source: have they been exchanged?")
-    known = {
-        model: uses_of(whole, Path(model)) for model in models if Path(model).exists() and not is_combination(model)
-    }
+    known = {model: uses_of(whole, model) for model in models}
     for model, uses in known.items():
         if uses:
             how = "was trained on" if "train" in uses else "was selected by its scores on"
             shared.warn(
-                f"{model}, or a model that it started from, {how} these lines: it does better on them than on others, "
+                f"{model}, or a model that it was made from, {how} these lines: it does better on them than on others, "
                 "so this gate promises nothing. Use lines that are new to the model"
             )
     search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)

@@ -1,16 +1,19 @@
 """Find out whether a model was trained on a dev set, or selected by its scores on it."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from postedit.core.editor import ENDPOINT, OWN_EDITOR
 from postedit.core.errors import DataError
 from postedit.core.model import Writes
 from postedit.data.corpus import write_corpus
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
 from postedit.editing.chain_folder import chain_provenance
+from postedit.editing.combination import Combination, is_combination
+from postedit.editing.loading import find_folder
 from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of
 from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_options import NAME
@@ -18,8 +21,11 @@ from postedit.text.config import SIDES
 from postedit.text.processor import TextProcessor
 
 
-def uses_of(dev: DevTexts, model: Path) -> set[str]:
+def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
     """Return how a model, or one that it started from, used exactly these triplets: as "train", as "dev", both, or not.
+
+    A model is named as for `PostEditor.load`. Chains and combinations used what their members used, and the triplets
+    that chose their edit costs or weights; of models behind endpoints and editors of one's own, no use is known.
 
     The provenance of a model folder, or of a file of weights of a run, has fingerprints of whole corpora in the model's
     own vocabularies. So a use cannot be found if the triplets were only part of a corpus, if the corpus had other
@@ -28,15 +34,23 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
     """
-    architecture = architecture_of(model)
+    if str(model).startswith((ENDPOINT, OWN_EDITOR)):
+        return set()
+    path = find_folder(model)
     digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+    if is_combination(path):
+        combination = Combination.load(path)
+        members = [member.path for member in combination.members]
+        return _uses_of_parts(dev, members, combination.tuning.get("dev_sha256") == digest)
+    architecture = architecture_of(path)
     if architecture == CHAIN:
-        used: set[str] = {"dev"} if chain_provenance(model).get("dev_sha256") == digest else set()
-        return used.union(*(uses_of(dev, model / name) for name in CHAINED))
+        return _uses_of_parts(
+            dev, [path / name for name in CHAINED], chain_provenance(path).get("dev_sha256") == digest
+        )
     if architecture == NAME:
-        known = PhraseFolder.load(model).provenance.get("environments", [])
+        known = PhraseFolder.load(path).provenance.get("environments", [])
         return {name for start in known for name, found in start["corpora"].items() if found == digest}
-    folder: ModelFolder | None = ModelFolder.load(model)
+    folder: ModelFolder | None = ModelFolder.load(path)
     uses: set[str] = set()
     while folder is not None:
         for max_length, corpora in _trainings(folder.provenance):
@@ -44,6 +58,11 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
             uses |= {name for name, fingerprint in corpora if fingerprint == own}
         folder = folder.first_stage
     return uses
+
+
+def _uses_of_parts(dev: DevTexts, models: Sequence[str | Path], chosen: bool) -> set[str]:
+    """Return the uses by several models, and "dev" if the triplets have `chosen` how they work together."""
+    return ({"dev"} if chosen else set[str]()).union(*(uses_of(dev, model) for model in models))
 
 
 def _trainings(provenance: Any) -> Iterator[tuple[int, list[tuple[str, str]]]]:

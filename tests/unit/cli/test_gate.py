@@ -174,7 +174,7 @@ def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path
     (known / "provenance.json").write_text(json.dumps(provenance))
     result = run("gate", known, *given, "--out", tmp_path / "gate.json")
     assert result.exit_code == 0
-    assert f"{known}, or a model that it started from, {says} on these lines" in result.stderr
+    assert f"{known}, or a model that it was made from, {says} on these lines" in result.stderr
     assert json.loads((tmp_path / "gate.json").read_text())["calibration"]["models had the lines for"] == [use]
     result = run("gate", model, *given, "--out", tmp_path / "other.json")
     assert "these lines" not in result.stderr

@@ -15,8 +15,10 @@ from tests.unit.phrase.small_corpus import write_recipe
 
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
+from postedit.data.lines import DevTexts
 from postedit.editing.members import Members
 from postedit.editing.post_editor import PostEditor
+from postedit.jobs.dev_overlap import uses_of
 from postedit.tuning import rounds
 
 MT = ["das Haus", "es geht", "das alte Haus", "", "geht es", "Haus", "es ist alt", "ein altes Haus ."]
@@ -74,6 +76,7 @@ def test_tuning_writes_a_model_that_edits_as_the_table_says(
     scored = next(line for line in table.stdout.splitlines() if "hyp" in line)
     assert scored.split()[1:] == tuned.split()[1:]
     assert not list(tmp_path.glob("*.rounds"))
+    assert uses_of(DevTexts.read(*dev.values()), out) == {"dev"}, "a gate would not be new to it"
 
 
 @pytest.mark.slow

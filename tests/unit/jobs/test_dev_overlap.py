@@ -11,10 +11,14 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
+from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
+from postedit.editing.combination import Combination, Member
 from postedit.jobs import training
 from postedit.jobs.dev_overlap import uses_of
+from postedit.phrase.phrase_folder import texts_digest
 from postedit.recipe import load_recipe
+from postedit.search.rescoring import LogLinear
 
 
 @pytest.fixture(scope="module", params=["transference", "m-cgru-hard"])
@@ -74,3 +78,26 @@ def test_without_a_record_nothing_is_known(tmp_path: Path, provenance: Any) -> N
 
 def test_lines_that_no_corpus_can_have(folder: Path) -> None:
     assert uses_of(DevTexts(["", "the house"], ["das Haus", ""], ["", " "]), folder / "run" / "model") == set()
+
+
+def test_a_combination_used_what_chose_its_weights_and_what_its_members_used(folder: Path, tmp_path: Path) -> None:
+    chosen, unknown = DevTexts(["a b"], ["c d"], ["c e"]), DevTexts(["a b"], ["c d"], ["c f"])
+    digest = texts_digest(zip(chosen.src, chosen.mt, chosen.pe, strict=True))
+    member = Member.of(folder / "run" / "model")
+    weights = LogLinear({"model 1": 1.0}, ("mt",))
+    path = tmp_path / "combination.toml"
+    Combination.of([member], weights, "log", SearchConfig(beam=2), {"dev_sha256": digest}).save(path)
+    assert uses_of(chosen, path) == {"dev"}
+    assert uses_of(texts(folder, "real"), path) == {"train"}
+    assert uses_of(unknown, path) == set()
+
+
+def test_a_model_named_by_its_languages_is_known_like_its_folder() -> None:
+    sample = Path(__file__).parents[3] / "examples" / "mlqe-pe.en-zh"
+    assert uses_of(texts(sample, "dev"), "en-zh") == {"dev"}
+    assert uses_of(texts(sample, "test"), "en-zh") == set()
+
+
+@pytest.mark.parametrize("name", ["openai:some-model", "python:some.module:Editor"])
+def test_nothing_is_known_of_models_elsewhere(name: str) -> None:
+    assert uses_of(DevTexts(["a"], ["b"], ["c"]), name) == set()
