@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from rapidfuzz.distance import Levenshtein
+
 from postedit.core.scripts import has_unspaced_run
 from postedit.text.words import SEPARATORS, PlainSplitter
 
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 _INCOMPLETE: Final = "\ufffd"  # stands for the first bytes of a letter
 
 
-def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
+def token_spans(
+    processor: "TextProcessor", mt: str, found: "Rendering", ids: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """Return the range in `ids` of the tokens of each edit of `mt`; see `PostEdit.token_spans`.
 
     Decoded words and rendered text differ in spacing and case, so positions in them are compared by the number of
     preceding non-space characters.
@@ -25,7 +29,8 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
         return ()
     vocabulary = processor.vocabulary("pe")
     words = PlainSplitter().words(vocabulary.decode(ids))
-    ends = list(accumulate(len(word) for word in words))
+    ends = _ends(words, words if vocabulary.lossless else processor.written(processor.words("mt", mt), ids))
+    begins = [0, *ends]
     starts = _first_tokens(vocabulary.word_index(ids), len(words))
     visible = [0, *accumulate(letter not in SEPARATORS for letter in found.text)]
     runs = list(map(has_unspaced_run, words))
@@ -33,13 +38,35 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
     result = []
     for edit in found.edits:
         start, end = (visible[place] for place in edit.pe_span)
-        first = min(bisect_right(ends, start), len(words))
-        last = min(max(first, bisect_left(ends, end)), len(words))
+        first = min(bisect_right(ends, start), bisect_left(begins, start), len(words))
+        last = min(max(first, bisect_left(ends, end), bisect_right(ends, end) - 1), len(words))
         if any(runs[first : last + 1]):
             result.append(_tokens_of_letters(before, start, end))
         else:
             result.append((starts[first], starts[last + 1]))
     return tuple(result)
+
+
+def _ends(words: Sequence[str], written: Sequence[str]) -> list[int]:
+    """Return how many letters the output has up to the end of each of the `words` that its tokens spell.
+
+    The output has the words `written`. If the vocabulary is not lossless, some of them are spelt in another form, such
+    as unknown ones. Where several spell one word of the output, or none, the first has all its letters.
+    """
+    if words == written:
+        return list(accumulate(map(len, words)))
+    spelt, text = " ".join(words), " ".join(written)
+    kept: dict[int, int] = {}
+    for block in Levenshtein.opcodes(spelt, text).as_matching_blocks():
+        kept.update(zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size)))
+    after = [
+        len(text)
+    ]  # for each character of `spelt`, from the last: the place in `text` of the next one that is kept
+    for place in reversed(range(len(spelt))):
+        after.append(kept.get(place, after[-1]))
+    letters = [0, *accumulate(character != " " for character in text)]
+    ends = (end - 1 for end in accumulate(len(word) + 1 for word in words))
+    return [letters[after[len(spelt) - end]] for end in ends]
 
 
 def _letters_before(vocabulary: "Subwords", ids: Sequence[int]) -> list[int]:

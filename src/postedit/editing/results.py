@@ -37,7 +37,7 @@ def _rendered(processor: "TextProcessor", mt: str, hypothesis: "Hypothesis") -> 
     if hypothesis.stuck:
         return unchanged(mt, "impossible")
     found = processor.render(mt, hypothesis.tokens)
-    spans = token_spans(processor, found, hypothesis.tokens)
+    spans = token_spans(processor, mt, found, hypothesis.tokens)
     return PostEdit(
         found.text,
         found.changed,

@@ -44,7 +44,7 @@ def test_an_edit_has_the_tokens_of_its_letters(
     found = processor.render(MT, ids)
     assert found.text == pe
     assert [parts(edit, pe) for edit in found.edits] == edits
-    for edit, (start, end) in zip(found.edits, token_spans(processor, found, ids), strict=True):
+    for edit, (start, end) in zip(found.edits, token_spans(processor, MT, found, ids), strict=True):
         before, through = (processor.spelt("pe", ids[:place]).rstrip("\ufffd") for place in (start, end))
         assert pe.startswith(before)
         assert len(before) <= edit.pe_span[0] <= edit.pe_span[1] <= len(through)
@@ -64,7 +64,29 @@ def test_edits_beside_unknown_words_have_tokens(processor: TextProcessor) -> Non
     ids = [*limited.encode("a b"), UNK]
     found = other.render("a b c d", ids)
     assert found.text == "a b"
-    assert token_spans(other, found, ids) == ((len(ids) - 1, len(ids)),)
+    assert token_spans(other, "a b c d", found, ids) == ((len(ids) - 1, len(ids)),)
+
+
+@pytest.mark.parametrize("copied", [0, 3])
+@pytest.mark.parametrize("pe", ["Xylophon das neue Haus", "das alte Xylophon Y Haus neue"])
+def test_unknown_words_do_not_shift_the_tokens_of_edits(copied: int, pe: str) -> None:
+    """They are spelt by one sign each, and are longer in the output."""
+    from postedit.data.triplets import Triplet
+
+    known = Triplet("the old house", "das alte Haus", "das neue Haus")
+    vocabulary = VocabularyConfig(size=290, limit=20, sharing="mt-pe", copied=copied)
+    limited = TextProcessor.fit(TextConfig(vocabulary=vocabulary), lambda: [known] * 5)
+    mt = "Xylophon das alte Haus"
+    ids = limited.encode_batch("pe", [pe], [mt])[0][:-1]
+    found = limited.render(mt, ids)
+    assert "Xylophon" in found.text
+    readable = limited.vocabulary("pe").readable(ids)
+    spans = dict(
+        zip((found.text[slice(*edit.pe_span)].strip() for edit in found.edits), token_spans(limited, mt, found, ids))
+    )
+    assert [readable[place] for place in range(*spans["neue"])] == ["▁neue"]
+    if "Xylophon" in spans:
+        assert [readable[place] for place in range(*spans["Xylophon"])] == [one for one in readable if "unk" in one]
 
 
 @pytest.mark.parametrize("is_limited", [False, True], ids=["all tokens", "limited"])
@@ -92,5 +114,5 @@ def test_long_outputs_are_not_decoded_again_for_each_token(
         return decode(self, given)
 
     monkeypatch.setattr(Vocabulary, "decode", counted)
-    token_spans(processor, Rendering(pe, mt != pe, edits), ids)
+    token_spans(processor, mt, Rendering(pe, mt != pe, edits), ids)
     assert decoded[0] < 20 * len(ids)
