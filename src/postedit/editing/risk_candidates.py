@@ -1,6 +1,7 @@
 """Candidates for minimum risk training: outputs of the model, and their costs as text."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from postedit.core.model import Seq2Seq
 from postedit.core.scripts import has_unspaced_run
@@ -64,7 +65,16 @@ class CandidateSearch:
 
     def _texts(self, outputs: Sequence[tuple[int, ...]]) -> list[str]:
         """Return the words of the outputs of a sentence, with spaces between them, as the costs compare them."""
-        texts = [" ".join(self._processor.written((), tokens)) for tokens in outputs]
+        texts = [" ".join(self._words(tokens)) for tokens in outputs]
         if has_unspaced_run(*texts):
             return [" ".join(compared_words(text)) for text in texts]
         return texts
+
+    def _words(self, tokens: Sequence[int]) -> list[str]:
+        """Return the words of an output; copied tokens, whose words in mt are not known here, go by their names."""
+        vocabulary, words = self._processor.vocabulary("pe"), list[str]()
+        first = vocabulary.size - vocabulary.info.copied
+        for is_copied, group in groupby(tokens, lambda token: token >= first):
+            ids = list(group)
+            words += vocabulary.readable(ids) if is_copied else self._processor.written((), ids)
+        return words

@@ -8,12 +8,13 @@ import tiny_models
 import torch
 from tiny_models import TRIPLETS, write_triplets
 
-from postedit.core.special_tokens import EOS, STEP
+from postedit.core.special_tokens import EOS, STEP, UNK
 from postedit.core.types import Batch
 from postedit.data.collate import collate
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.search import SearchConfig
+from postedit.text.config import VocabularyConfig
 from postedit.text.edits import with_steps, without_steps
 from postedit.train.config import RiskConfig
 
@@ -69,6 +70,16 @@ def test_in_text_without_spaces_costs_count_characters(cost: Literal["ter", "ble
     assert costs[0] == 0.0 < costs[1] < costs[2]
     if cost == "ter":
         assert costs[1:] == pytest.approx([1 / 8, 1.0])
+
+
+def test_copies_of_different_unknown_words_differ_in_cost() -> None:
+    vocabulary = VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=3)
+    processor = tiny_models.processor(vocabulary=vocabulary)
+    first, second = range(processor.vocabulary("pe").size - 3, processor.vocabulary("pe").size - 1)
+    (known,) = processor.vocabulary("pe").encode("das")
+    reference, *others = (known, first), (known, second), (known, UNK), (first, known)
+    (found,) = CandidateSearch(RiskConfig(), SETTINGS, processor).judge([[reference, *others]], [reference])
+    assert [candidate.cost for candidate in found] == pytest.approx([0.0, 0.5, 0.5, 0.5])
 
 
 def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
