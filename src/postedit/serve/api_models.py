@@ -27,6 +27,8 @@ _PE: Final = "Drücken Sie den roten Knopf."
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
+RequestMarkup = Literal["plain", "xliff", "xliff2"]
+
 
 class SegmentIn(Body):
     """A segment to edit."""
@@ -54,12 +56,12 @@ class EditRequest(Body):
         None, max_length=200, description="id of the project whose corrections, glossary and protection apply"
     )
     model: str | None = Field(
-        None, max_length=200, description="name from GET /v1/models; the default model if not given"
+        None, max_length=200, description="name from GET /v1/models; else the model of the project, or the default one"
     )
     n_best: int = Field(1, ge=1, le=20, description="corrections per segment; all but the best are alternatives")
     evidence: bool = Field(False, description="give reasons for each edit, which takes longer")
     min_confidence: float = Field(0.0, ge=0.0, le=1.0, description="revert edits with less confidence")
-    markup: Literal["plain", "xliff", "xliff2"] = Field(
+    markup: RequestMarkup = Field(
         "plain",
         description="plain: src and mt are text; xliff: they are the content of source and target of XLIFF 1.2, with "
         "inline codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: the same "

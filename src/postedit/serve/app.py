@@ -74,7 +74,7 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
 def _service(config: ServeConfig, engine: Engine) -> Service:
     store, stopping = Store(config.database_place), asyncio.Event()
     store.people.session_seconds = config.auth.session_hours * 3600
-    engine.project_settings = store.projects.edit_settings
+    engine.project_settings, engine.project_model = store.projects.edit_settings, store.projects.model
     events = EventHub(store, stopping, engine.forget_deleted)
     return Service(config, engine, engine.metrics, store, FileJobs(store, engine), events, stopping)
 

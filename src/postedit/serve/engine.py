@@ -64,6 +64,8 @@ class Engine:
     ) -> None:
         self._config, self.metrics = config, Metrics()
         self.project_settings = project_settings
+        self.project_model: Callable[[str], str] = lambda project: ""
+        """Returns the name of the model of a project, empty for the default one; called in a thread."""
         self._last_deadline = 0.0  # of all interactive requests, by the clock of the event loop
         self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
         self._specs = _specs(config) if specs is None else specs
@@ -180,7 +182,7 @@ class Engine:
 
         Args:
             segments: the segments, in any number.
-            model: name of the model; None: the default model.
+            model: name of the model; None: that of the project, or the default model.
             project: id of the project whose corrections, glossary and protection apply; None: no project.
             priority: "interactive" requests are edited before those of jobs.
             n_best: number of corrections per segment.
@@ -200,7 +202,8 @@ class Engine:
         seconds = self._config.limits.timeout_seconds if timeout is None else timeout
         loop = asyncio.get_running_loop()
         deadline, begun = loop.time() + seconds, asyncio.Event()
-        name = model or self._config.default
+        async with _expiring(deadline, seconds):
+            name = model or await self.model_of(project) or self._config.default
         self._check_model(name)
         self._check_segments(segments, name)
         tokens = sum(map(token_count, segments))
@@ -254,6 +257,10 @@ class Engine:
             except TimeoutError:
                 if self._pool.overloads(model, client):
                     raise OverloadedError(TOO_BUSY, max(1.0, self._excess(model, client))) from None
+
+    async def model_of(self, project: str | None) -> str:
+        """Return the name of the model of a project; empty: the default one, or no project is given."""
+        return "" if project is None else await asyncio.to_thread(self.project_model, project)
 
     async def _settings(self, model: str, project: str | None) -> ProjectSettings:
         if project is None:

@@ -99,7 +99,7 @@ class TranslateRequest(_Lenient):
         examples=["Drücken Sie die rote Knopf."],
     )
     format: Literal["text", "html"] = Field("text", description="html: tags are kept")
-    model: str | None = Field(None, max_length=200, description="model; if not given, that of the languages")
+    model: str | None = Field(None, max_length=200, description="model; else that of the project, or of the languages")
     project: str | None = Field(None, max_length=200, description="id of the project whose corrections apply")
     api_key: str | None = _API_KEY
 
@@ -205,7 +205,8 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     pairs = [Segment(src, given_mt(src, mt)) for src, mt in zip(asked.texts, translations, strict=True)]
     marked = await aside(pairs, marked_segments, pairs, "html") if asked.format == "html" else None
     segments = pairs if marked is None else [one.segment for one in marked]
-    model = asked.model or _model_for(service, asked.source, asked.target)
+    model = asked.model or await service.engine.model_of(asked.project)
+    model = model or _model_for(service, asked.source, asked.target)
     work = service.engine.edit(segments, model=model, project=asked.project, client=who.share_holder)
     found = await unless_gone(request, work)
     texts = [one.text for one in found.results]

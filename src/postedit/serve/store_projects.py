@@ -146,6 +146,14 @@ class Projects:
         _log.info("project %s deleted by %s", project, who)
         self._db.clean()
 
+    def model(self, project: str) -> str:
+        """Return the name of the model of a project; empty: the default one.
+
+        Raises:
+            NotFoundError: if there is no such project.
+        """
+        return str(self.row(project)["model"])
+
     def edit_settings(self, project: str) -> ProjectSettings | None:
         """Return the settings for editing segments of a project; None if there is no such project."""
         try:

@@ -215,6 +215,25 @@ def test_a_project_with_a_nul_character_is_refused(service: RunningService, rout
     assert "project: has a NUL character" in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
+def test_the_model_of_a_project_edits_what_is_sent_for_it(tmp_path) -> None:
+    model = {"path": "none", "learns": False}
+    config = settings(tmp_path).model_dump(include={"data", "port"})
+    with serving(parse_settings({"models": {"one": model, "two": model}, **config}, "test")) as service:
+        project = service.client.post("/v1/projects", json={"name": "p", "model": "two"}).json()["id"]
+        used = [
+            service.edit("a", project=given, model=name).json()["model"]
+            for given, name in ((project, None), (project, "one"), ("default", None), (None, None))
+        ]
+        assert used == ["two", "one", "one", "one"]
+        asked = {"q": "a", "target": "de", "translation": "b", "project": project}
+        service.client.patch(f"/v1/projects/{project}", json={"model": ""})
+        assert service.client.post("/translate", json=asked).json()["translatedText"] == "B"
+        service.app.state.service.store.projects.change(project, {"model": "gone"}, "anna")
+        for answer in (service.edit("a", project=project), service.client.post("/translate", json=asked)):
+            assert (answer.status_code, "no model 'gone'" in answer.json()["error"]["message"]) == (404, True)
+
+
 def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
     segment = {"src": 'the <g id="1">house</g>', "mt": 'das <g id="1">haus</g> &amp;'}
     body = {"segments": [segment], "markup": "xliff"}
