@@ -59,9 +59,8 @@ def _ends(words: Sequence[str], written: Sequence[str]) -> list[int]:
     kept: dict[int, int] = {}
     for block in Levenshtein.opcodes(spelt, text).as_matching_blocks():
         kept.update(zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size)))
-    after = [
-        len(text)
-    ]  # for each character of `spelt`, from the last: the place in `text` of the next one that is kept
+    # For each character of `spelt`, from the last: the place in `text` of the next one that is kept.
+    after = [len(text)]
     for place in reversed(range(len(spelt))):
         after.append(kept.get(place, after[-1]))
     letters = [0, *accumulate(character != " " for character in text)]
