@@ -111,6 +111,7 @@ class EditedOut(BaseModel):
     reverted: int = Field(description="edits that were reverted by a gate, or to protect text")
     fallbacks: list[FallbackOut]
     alternatives: list["EditedOut"] = Field(description="the next best corrections, best first")
+    draft: str | None = Field(None, description="translation by a first stage, in place of mt, if no mt was given")
     content: str | None = Field(None, description="of XLIFF: the corrected target with its inline codes")
     given_up: list[str] = Field([], description="of XLIFF: why edits were given up whose codes could not be placed")
 

@@ -73,6 +73,7 @@ class ServedEdit:
         content: the corrected target with its inline codes; None if `markup` is "plain".
         model: name of the model.
         fingerprint: fingerprint of the model; it changes when the model is replaced.
+        draft: what a first stage wrote in place of mt; None if mt was given, or the model has no first stage.
     """
 
     text: str
@@ -89,6 +90,7 @@ class ServedEdit:
     content: str | None = None
     model: str = ""
     fingerprint: str = ""
+    draft: str | None = None
 
 
 class Client:
@@ -326,4 +328,5 @@ def _served_edit(values: Mapping[str, Any], model: str, fingerprint: str) -> Ser
         values["content"],
         model,
         fingerprint,
+        values.get("draft"),  # earlier services do not give it
     )

@@ -145,7 +145,8 @@ def check_count(limits: LimitsConfig, count: int) -> None:
 
 
 def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
-    return edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
+    found = edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
+    return {**found, "draft": result.draft}
 
 
 async def aside(segments: Sequence[api.SegmentIn | Segment], work: Callable[..., T], *arguments: Any) -> T:

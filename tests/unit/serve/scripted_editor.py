@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
@@ -20,7 +20,7 @@ class ScriptedEditor(Editor):
     """Writes mt in capitals, after it has done what mt asks for.
 
     That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ... Its edits have confidences unless
-    mt is `unsure`. If the variable SCRIPTED_TRANSLATES is set, it takes the source for mt where there is none.
+    mt is `unsure`. If the variable SCRIPTED_TRANSLATES is set, the source is the draft where there is no mt.
     """
 
     abilities = Abilities(needs_mt="SCRIPTED_TRANSLATES" not in os.environ, languages=("en", "de"))
@@ -37,7 +37,8 @@ class ScriptedEditor(Editor):
         time.sleep(max((float(mt.split()[1]) for mt in mts if mt.startswith("sleep")), default=0.0))
         for mt in mts:
             self._obey(mt)
-        return [_capitals(mt, len(segments)) for mt in mts]
+        drafts = [mt if segment.mt is None else None for mt, segment in zip(mts, segments, strict=True)]
+        return [replace(_capitals(mt, len(mts)), draft=draft) for mt, draft in zip(mts, drafts, strict=True)]
 
     def _obey(self, mt: str) -> None:
         while mt.startswith("until") and not Path(mt.split()[1]).exists():

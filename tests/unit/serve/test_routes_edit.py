@@ -49,6 +49,15 @@ def test_edits_of_an_editor_that_gives_no_confidence_have_none(service: RunningS
     assert (same.text, len(same.edits), same.confidences) == ("UNSURE", 1, ())
 
 
+def test_the_draft_that_was_corrected_comes_with_its_correction(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRIPTED_TRANSLATES", "1")
+    with serving(settings(tmp_path)) as service, Client(service.address) as client:
+        drafted, given = client.edit(["the house", "a source"], [None, "das Haus"])
+    assert (drafted.text, drafted.draft) == ("THE HOUSE", "the house")
+    assert drafted.edits[0].mt_span == (0, len("the house"))
+    assert (given.text, given.draft) == ("DAS HAUS", None)
+
+
 def test_edits_below_min_confidence_are_taken_back(service: RunningService) -> None:
     (result,) = service.edit("low", min_confidence=0.95).json()["results"]
     assert result["text"] == "low"
