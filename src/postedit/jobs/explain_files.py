@@ -123,8 +123,9 @@ def check_model(
         DataError: if it cannot.
     """
     able = editor.abilities
-    if able.reasons and (mask or measure != "auto"):
-        raise DataError("this model gives reasons with its edits, and none for words: leave out --mask and --focus")
+    if (able.reasons or not able.evidence) and (mask or measure != "auto"):
+        given = "gives reasons with its edits, and none for words" if able.reasons else "gives no evidence for words"
+        raise DataError(f"this model {given}: leave out --mask and --focus")
     if mask and "src" not in able.inputs:
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
     if "src" not in able.inputs and not able.reasons:
@@ -147,7 +148,10 @@ def check_model(
             raise DataError(f"{message}; leave out --figures, --src-links, --mt-links and --gold-links")
         if able.reasons:
             return
-        warn(f"{message}; probabilities, runners-up and focus by occlusion remain")
+        left = (
+            "probabilities, runners-up and focus by occlusion remain" if able.evidence else "only its edits are shown"
+        )
+        warn(f"{message}; {left}")
     elif gold_alignments and not any("src" in key.streams for key in able.attention):
         raise DataError(
             "this model shows no attention to src, so its reading of src and mt cannot be scored (--gold-links)"

@@ -324,3 +324,37 @@ def test_what_needs_evidence_of_words_is_refused(run: Any, memory: Path, tmp_pat
     texts = ("--src-text", "see it", "--mt-text", "siehe diese Seite neu")
     message = refused(run("explain", "none", "--memory", memory, *texts, option))
     assert "this model" in message
+
+
+def test_an_editor_without_evidence_shows_its_edits_alone(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chains and pools of models are such editors, too."""
+    (tmp_path / "stops.py").write_text(_STOPS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("src").write_text("it goes .\n", encoding="utf-8")
+    Path("mt").write_text("es geht .\n", encoding="utf-8")
+    command = ["explain", "python:stops:Stops", "--src", "src", "--mt", "mt"]
+    result = run(*command, "--edits", "edits")
+    assert result.exit_code == 0, result.stderr
+    assert "in src and mt is not known; only its edits are shown" in result.stderr
+    assert json.loads(Path("edits").read_text(encoding="utf-8"))["new"] == "!"
+    for option in (["--mask"], ["--focus", "occlusion"]):
+        assert "gives no evidence for words: leave out --mask and --focus" in refused(run(*command, *option))
+
+
+_STOPS = """
+from postedit.core.editor import Abilities, Editor, Identity, PostEdit
+from postedit.text.edits import edits_between
+
+
+class Stops(Editor):
+    abilities = Abilities()
+
+    def identity(self, search=None):
+        return Identity(("stops",))
+
+    def edit_segments(self, segments, search=None, *, evidence=None):
+        texts = [segment.mt.replace(".", "!") for segment in segments]
+        return [PostEdit(text, True, edits=edits_between(one.mt, text)) for one, text in zip(segments, texts)]
+"""
