@@ -257,7 +257,7 @@ def _check_stages(
 def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None, problems: list[str]) -> StageConfig:
     """Return the stage with its options checked and its paths resolved, and add any problems to `problems`."""
     data, found = check_config(DataConfig, {**_values(recipe.data), **stage.data}, f"{prefix}data.")
-    train, more = check_config(TrainConfig, {**_values(recipe.train), **stage.train}, f"{prefix}train.")
+    train, more = check_config(TrainConfig, _with_tables(_values(recipe.train), stage.train), f"{prefix}train.")
     problems += found + more
     if data is not None and base is not None:
         data, found = data.resolve(base)
@@ -269,6 +269,15 @@ def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None
     all_data, all_train = _values(data), _values(train)
     own = {"data": {key: all_data[key] for key in stage.data}, "train": {key: all_train[key] for key in stage.train}}
     return stage.model_copy(update=own)
+
+
+def _with_tables(options: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with some of them replaced; of a table of options (`risk`), only those that it has."""
+    tables = {key: known for key, known in options.items() if isinstance(known, Mapping)}
+    merged = {
+        key: {**tables[key], **value} for key, value in own.items() if isinstance(value, Mapping) and key in tables
+    }
+    return {**options, **own, **merged}
 
 
 def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: list[str]) -> TrainConfig | None:

@@ -15,6 +15,7 @@ from postedit.phrase.phrase_recipe import is_phrase_recipe, load_phrase_recipe
 from postedit.recipe import load_recipe, parse_recipe
 from postedit.shipped import find_recipe
 from postedit.synthesis.kinds import load_synth_recipe
+from postedit.train.config import RiskConfig
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -257,3 +258,17 @@ def test_options_that_only_inherited_choices_use_stay() -> None:
     parse_recipe(recipe.to_dict(), "recipe.toml", None)  # as with --resume
     _, (_, second) = recipe.stages()
     assert (second.train.schedule, second.train.plateau_factor) == ("constant", 0.7)
+
+
+def test_a_stage_changes_single_options_of_a_table() -> None:
+    path = REPOSITORY / "recipes/reference/generic.toml"
+    risk = 'train.risk={weight=0.0, search="sample", candidates=8}'
+    stages = 'stage=[{name="one"}, {name="two", train={risk={weight=0.7}}}]'
+    recipe = load_recipe(path, [risk, stages], check_data=False)
+    for read in (recipe, parse_recipe(recipe.to_dict(), "recipe.toml", None)):
+        (_, first), (_, second) = read.stages()
+        assert first.train.risk == RiskConfig(weight=0.0, search="sample", candidates=8)
+        assert second.train.risk == RiskConfig(weight=0.7, search="sample", candidates=8)
+    wrong = 'stage=[{name="one"}, {name="two", train={lr={weight=0.7}}}]'
+    with pytest.raises(RecipeError, match=r"stage\.two\.train\.lr: "):
+        load_recipe(path, [risk, wrong], check_data=False)
