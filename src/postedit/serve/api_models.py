@@ -170,6 +170,10 @@ class LearnRequest(Body):
     author: str = Field("", max_length=200, description="author of the correction; the caller if not given")
     file: str = Field("", max_length=1000, description="file of the segment")
     unit: str = Field("", max_length=1000, description="name of the segment in the file")
+    markup: RequestMarkup = Field(
+        "plain",
+        description="as in POST /v1/edit: with xliff and xliff2, src, mt and pe have inline codes, which teach nothing",
+    )
     decisions: ListOf[DecisionOnEdit] = Field([], max_length=1000)
 
 

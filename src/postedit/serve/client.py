@@ -71,6 +71,7 @@ class ServedEdit:
         fallbacks: protected spans and terms that the model was about to break.
         alternatives: the next best corrections, best first.
         content: the corrected target with its inline codes; None if `markup` is "plain".
+        given_up: why edits were given up whose codes could not be placed.
         model: name of the model.
         fingerprint: fingerprint of the model; it changes when the model is replaced.
         draft: what a first stage wrote in place of mt; None if mt was given, or the model has no first stage.
@@ -88,6 +89,7 @@ class ServedEdit:
     fallbacks: tuple[Fallback, ...]
     alternatives: "tuple[ServedEdit, ...]" = field(default=(), repr=False)
     content: str | None = None
+    given_up: tuple[str, ...] = ()
     model: str = ""
     fingerprint: str = ""
     draft: str | None = None
@@ -188,9 +190,18 @@ class Client:
         return [_served_edit(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
 
     def learn(
-        self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
+        self,
+        src: str,
+        mt: str,
+        pe: str,
+        *,
+        project: str = "default",
+        author: str = "",
+        file: str = "",
+        unit: str = "",
+        markup: str = "plain",
     ) -> int:
-        """Add a correction to a project, and return its number.
+        """Add a correction to a project, and return its number; the arguments are those of `POST /v1/learn`.
 
         It applies from the next request for this project on: `edit(..., project="default")`.
 
@@ -198,8 +209,8 @@ class Client:
             ServiceError: if the service refuses the request, or cannot be reached.
             DataError: if a value cannot be sent, such as a text with lone surrogates.
         """
-        values = {"src": src, "mt": mt, "pe": pe, "project": project, "author": author, "file": file, "unit": unit}
-        return int(self._post("/v1/learn", values)["number"])
+        place = {"project": project, "author": author, "file": file, "unit": unit}
+        return int(self._post("/v1/learn", {"src": src, "mt": mt, "pe": pe, "markup": markup, **place})["number"])
 
     def undo(self, number: int, *, project: str = "default") -> int:
         """Take a correction back, and return the number of the memory entry that records this.
@@ -326,6 +337,7 @@ def _served_edit(values: Mapping[str, Any], model: str, fingerprint: str) -> Ser
         tuple(Fallback(one["kind"], one["value"], one["by"]) for one in values["fallbacks"]),
         tuple(_served_edit(one, model, fingerprint) for one in values["alternatives"]),
         values["content"],
+        tuple(values["given_up"]),
         model,
         fingerprint,
         values.get("draft"),  # earlier services do not give it

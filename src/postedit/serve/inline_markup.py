@@ -56,9 +56,9 @@ class MarkedSegment:
             units = _units(markup, src, mt)
             _units(markup, mt or "", src)  # exchanged, a text that closes its own element is not well-formed
         except DataError as error:
-            raise DataError(f"src and mt are not content of XLIFF: {_PLACE.sub('', str(error))}") from None
+            raise DataError(f"a text is not content of XLIFF: {_PLACE.sub('', str(error))}") from None
         if len(units) != 1 or (mt is not None and units[0].target is None):
-            raise DataError("src and mt must each be the content of one source or target of XLIFF")
+            raise DataError("each text must be the content of one source or target of XLIFF")
         return cls(units[0], form.escape(units[0]))
 
     @property

@@ -81,11 +81,14 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
     """
     who.require("learn", asked.project)
     check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
+    pairs = [Segment(asked.src, one) for one in (asked.mt, asked.pe)]
+    if asked.markup != "plain":
+        pairs = [one.segment for one in await aside(pairs, marked_segments, pairs, asked.markup)]
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in asked.decisions)
     correction = Correction(
-        asked.src,
-        asked.mt,
-        asked.pe,
+        pairs[0].src,
+        pairs[0].mt or "",
+        pairs[1].mt or "",
         decisions=decisions,
         author=asked.author or who.name,
         project=asked.project,
@@ -167,7 +170,12 @@ def _all_with_codes(marked: Sequence[MarkedSegment], results: Sequence[PostEdit]
 
 def _with_codes(marked: MarkedSegment, result: PostEdit) -> dict[str, Any]:
     _, kept, given_up = marked.content(result)
-    return {**_edited(marked.segment, kept), "content": marked.written(result), "given_up": list(given_up)}
+    return {
+        **_edited(marked.segment, kept),
+        "content": marked.written(result),
+        "given_up": list(given_up),
+        "alternatives": [_with_codes(marked, one) for one in result.alternatives],
+    }
 
 
 def _scores(asked: api.ScoreRequest) -> dict[str, Any]:

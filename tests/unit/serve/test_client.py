@@ -90,6 +90,19 @@ def test_numbers_of_numpy_are_sent(service: RunningService) -> None:
         assert client.undo(np.int64(number)) == number + 1
 
 
+def test_inline_codes_are_not_learnt(service: RunningService) -> None:
+    with Client(service.address) as client:
+        texts = 'the <x id="1"/>house', '<g id="1">das</g> Haus', "ein Haus &amp; Hof"
+        number = client.learn(*texts, markup="xliff")
+        (found, *_) = service.client.get("/v1/projects/default/corrections").json()["corrections"]
+        assert found["number"] == number
+        assert [found[side] for side in ("src", "mt", "pe")] == ["the house", "das Haus", "ein Haus & Hof"]
+        with pytest.raises(ServiceError, match="a text is not content of XLIFF"):
+            client.learn(*texts[:2], "<g>", markup="xliff")
+        (edited,) = client.edit(texts[:1], texts[1:2], markup="xliff")
+        assert (edited.content, edited.given_up) == ('<g id="1">DAS</g> HAUS', ())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

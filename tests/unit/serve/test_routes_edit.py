@@ -310,6 +310,23 @@ def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
         assert service.client.post("/v1/undo", json={"number": number}).status_code == 422
         learn["pe"] = "  "
         assert "needs pe, which is blank" in service.client.post("/v1/learn", json=learn).json()["error"]["message"]
+        _check_inline_codes(service)
+
+
+def _check_inline_codes(service: RunningService) -> None:
+    """Check that a correction with inline codes is learnt without them, and that alternatives have theirs."""
+    segment, markup = {"src": 'the <x id="1"/>house', "mt": 'der die <g id="1">Haus</g>'}, {"markup": "xliff"}
+    learn = {**segment, "pe": 'der das <g id="1">Haus</g>', **markup, "decisions": []}
+    assert service.client.post("/v1/learn", json=learn).status_code == 200
+    body = {"segments": [segment], "project": "default", "n_best": 2, **markup}
+    (result,) = service.client.post("/v1/edit", json=body).json()["results"]
+    assert (result["text"], result["content"]) == ("der das Haus", 'der das <g id="1">Haus</g>')
+    assert [one["content"] for one in result["alternatives"]] == ['der die <g id="1">Haus</g>']
+    plain = {"segments": [{"src": "the house", "mt": "der die Haus"}], "project": "default"}
+    assert service.client.post("/v1/edit", json=plain).json()["results"][0]["text"] == "der das Haus"
+    learn["pe"] = "<g>"
+    message = service.client.post("/v1/learn", json=learn).json()["error"]["message"]
+    assert message.startswith("a text is not content of XLIFF")
 
 
 @pytest.mark.slow
