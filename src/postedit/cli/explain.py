@@ -150,7 +150,7 @@ def explain(
         kept = job.open_evidence(evidence, edited_by, texts, files, cite, resume=resume)
     shared.announce_models(named)
     with shared.usage_printed(spec.endpoint, editor):
-        found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
+        found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite, shared.warn)
     tables = found.focus_tables(focus, threshold, resamples)
     if wanted_links is not None:
         tables.append(found.gold_alignment_table(wanted_links))

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -61,6 +61,11 @@ class Tally:
         for event, numbers in other.first.items():
             self.first[event] = (self.first.get(event, []) + numbers)[:_LISTED]
 
+    def add_events(self, line: int, events: Iterable[str]) -> None:
+        """Add what happened to a later line, by keys of `EVENTS`."""
+        for event in events:
+            self.add(Tally(events=Counter([event]), first={event: [line]}))
+
     def warnings(self) -> Iterator[str]:
         """Yield one sentence for each kind of event that occurred."""
         for event, meaning in EVENTS.items():
@@ -113,8 +118,7 @@ def edit_window(editor: Editor, search: SearchConfig | None, form: OutputFormat,
         sum(fallback.by is None for fallback in listed),
     )
     for row, result in enumerate(results):
-        for event in _events(window, row, result):
-            tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
+        tally.add_events(window.first + row, _events(window, row, result))
     lines = [one.text if form == "text" else _json(one) for one in results]
     return Edited(lines, tally)
 

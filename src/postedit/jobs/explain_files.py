@@ -204,14 +204,21 @@ class Explanations:
 
     @classmethod
     def of(
-        cls, editor: Editor, inputs: ExplainInputs, kept: LineSink | None, console: Console, cite: Cite
+        cls,
+        editor: Editor,
+        inputs: ExplainInputs,
+        kept: LineSink | None,
+        console: Console,
+        cite: Cite,
+        warn: Callable[[str], None],
     ) -> "Explanations":
-        """Explain all texts, except those that an earlier run left in `kept`."""
+        """Explain all texts, except those that an earlier run left in `kept`; call `warn` as `explain` does."""
         total = len(inputs.src)
         with _interruptible(kept, total), LineProgress(console, total) as progress:
             progress.update(0 if kept is None else kept.done)
             detail: Literal["losses", "reasons"] = "losses" if cite == "losses" else "reasons"
-            found = explain(editor, inputs.src, inputs.mt, inputs.pe, progress.update, detail=detail, kept=kept)
+            sides = (inputs.src, inputs.mt, inputs.pe)
+            found = explain(editor, *sides, progress.update, warn, detail=detail, kept=kept)
         return cls(editor, inputs, found, kept, console)
 
     @property

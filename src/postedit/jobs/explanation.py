@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from postedit.core.edit_reasons import EditReason
-from postedit.core.editor import Detail, Editor, PostEdit, Segment, Side
+from postedit.core.editor import Detail, Editor, PostEdit, Segment, Side, edited, segments_of
 from postedit.core.evidence import Evidence
+from postedit.core.segment_events import events_of
 from postedit.data.line_sinks import LineSink
 from postedit.explain.explained_sentence import ExplainedSentence, explained_sentence
 from postedit.explain.reasons import source_reason
 from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
+from postedit.jobs.editing import Tally
 
 WINDOW = 10
 """Sentences edited and written together. Losses without each word of src take a hundred forced scores for them."""
@@ -22,6 +24,7 @@ def explain(
     mt: Sequence[str] | None,
     pe: Sequence[str] | None = None,
     report: Callable[[int], None] = lambda done: None,
+    warn: Callable[[str], None] = lambda message: None,
     *,
     detail: Detail = "reasons",
     kept: LineSink | None = None,
@@ -34,6 +37,7 @@ def explain(
         mt: their translations; None if the model needs none.
         pe: their post-edits by people, if known.
         report: called with the number of sentences done.
+        warn: called at the end with a sentence about all lines that the model did not edit, by their numbers from 1.
         detail: the evidence to compute; with "losses", edits cite the words of src without which they lose most.
         kept: receives each sentence as a JSON record; sentences that it already holds are not explained again. The
             result is read back from the records, whose numbers are rounded.
@@ -43,11 +47,15 @@ def explain(
         OutputError: if `kept` cannot be written.
     """
     found = [] if kept is None else [_from_line(line) for line in kept.lines()]
+    tally = Tally()
     for start in range(len(found), len(src), WINDOW):
         rows = slice(start, start + WINDOW)
         translations, human = None if mt is None else mt[rows], None if pe is None else pe[rows]
-        edits = editor.edit(src[rows], translations, evidence=detail)
+        # `Editor.edit` would warn of lines by their numbers within the window.
+        edits = edited(editor, segments_of(src[rows], translations), editor.search, detail)
         edits = _with_evidence_of_texts(editor, src[rows], translations, edits, detail)
+        for line, edit in enumerate(edits, start + 1):
+            tally.add_events(line, events_of(edit))
         new = _explained(editor, src[rows], translations, edits, human)
         if kept is not None:
             records = (None if one is None else sentence_to_record(one) for one in new)
@@ -56,6 +64,8 @@ def explain(
             new = map(_from_line, lines)
         found += new
         report(len(found))
+    for warning in tally.warnings():
+        warn(warning)
     return found
 
 

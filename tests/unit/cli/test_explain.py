@@ -11,6 +11,7 @@ from tests.unit.phrase.small_corpus import write_recipe
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.core.editor import Editor
+from postedit.jobs.explanation import WINDOW
 
 SRC = "the house\nit goes\n\nit goes home\n"
 MT = "das Haus\nes geht\n\nes geht heim\n"
@@ -252,6 +253,15 @@ def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, m
     records = [json.loads(line) for line in (files / "edits").read_text().splitlines()]
     assert all(record["evidence"]["mt"] is None for record in records)
     assert "shows no attention" in refused(run("explain", model, *texts(files), "--figures", files / "figures"))
+
+
+def test_lines_that_are_not_edited_are_named_by_number(run: Any, model: Path, tmp_path: Path) -> None:
+    lines = ["the house"] * (WINDOW + 2) + ["the " * 30 + "house"]
+    for name in ("src", "mt"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = run("explain", model, *texts(tmp_path), "--set", "search.max_input=20")
+    assert result.exit_code == 0, result.output
+    assert f"warning: line {len(lines)}: not edited, because a text is too long" in result.stderr
 
 
 @pytest.fixture
