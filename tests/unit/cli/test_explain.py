@@ -10,7 +10,7 @@ from tests.unit.phrase.small_corpus import write_recipe
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
-from postedit.core.editor import Editor
+from postedit.core.editor import edited
 from postedit.jobs.explanation import WINDOW
 
 SRC = "the house\nit goes\n\nit goes home\n"
@@ -164,14 +164,14 @@ def test_bad_input_is_a_sentence(
 
 def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the first so many windows done, and the next one stopped by the keyboard."""
-    edit, calls = Editor.edit, iter(range(windows))
+    calls = iter(range(windows))
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         if next(calls, None) is None:
             raise KeyboardInterrupt
-        return edit(*arguments, **options)
+        return edited(*arguments, **options)
 
-    monkeypatch.setattr(Editor, "edit", interrupted)
+    monkeypatch.setattr("postedit.jobs.explanation.edited", interrupted)
 
 
 def test_figures_that_cannot_be_written_are_refused_before_the_work(
