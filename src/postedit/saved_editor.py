@@ -104,8 +104,8 @@ class CompoundEditor(SavedEditor):
         return self._parts()[0].words(side, text)
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt seem to be swapped, as judged by the first editor."""
-        return self._parts()[0].seem_swapped(src, mt)
+        """Return whether src and mt seem to be swapped, as judged by any of the editors."""
+        return any(part.seem_swapped(src, mt) for part in self._parts())
 
 
 def _upload(path: Path, repository: str, *, private: bool) -> str:

@@ -242,7 +242,7 @@ class PostEditor(SavedEditor):
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt seem to be swapped; see `text.swapped_sides`."""
-        return seem_swapped(self.processor, src, mt)
+        return seem_swapped(self.processor, self.abilities.languages, src, mt)
 
     def _encoded(
         self, segments: Sequence[Segment], config: SearchConfig, outputs: Sequence[str] | None = None

@@ -50,6 +50,7 @@ from postedit.llm.server_errors import Dialect
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.hint_texts import TermHint
+from postedit.text.swapped_sides import languages_seem_swapped
 from postedit.text.words import CharacterSplitter, PlainSplitter, Word, compared_words
 
 _log = logging.getLogger(__name__)
@@ -154,6 +155,10 @@ class LlmEditor(Editor):
             languages=self.spec.config.language_pair,
             token_search=False,
         )
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt seem to be swapped, as far as `llm.languages` shows."""
+        return languages_seem_swapped(self.abilities.languages, src, mt)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity: model, endpoint, prompt and all options that can change an output."""

@@ -113,7 +113,7 @@ class PhraseEditor(SavedEditor):
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt were evidently passed in the wrong order, as far as their languages show."""
-        return languages_seem_swapped(self.text.src_lang, self.text.tgt_lang, src, mt)
+        return languages_seem_swapped(self.abilities.languages, src, mt)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None

@@ -19,26 +19,23 @@ _FEWER_TOKENS: Final = 0.8
 """The sides seem swapped if exchanging them reduces the number of tokens to less than this fraction."""
 
 
-def seem_swapped(processor: "TextProcessor", src: Sequence[str], mt: Sequence[str]) -> bool:
+def seem_swapped(processor: "TextProcessor", languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:
     """Return whether `src` and `mt` seem to be swapped.
 
     They do if their languages say so (see `languages_seem_swapped`), or if the vocabularies divide the exchanged sides
     into clearly fewer tokens. If the languages are not known and both sides share a vocabulary, the answer is always
     False.
     """
-    config = processor.config
-    return languages_seem_swapped(config.src_lang, config.tgt_lang, src, mt) or _by_token_counts(
-        processor, src[:_SAMPLE], mt[:_SAMPLE]
-    )
+    return languages_seem_swapped(languages, src, mt) or _by_token_counts(processor, src[:_SAMPLE], mt[:_SAMPLE])
 
 
-def languages_seem_swapped(source: str | None, target: str | None, src: Sequence[str], mt: Sequence[str]) -> bool:
-    """Return whether `src` and `mt` seem to be swapped, if src should be in `source` and mt in `target`.
+def languages_seem_swapped(languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:
+    """Return whether `src` and `mt` seem to be swapped, given the codes of the languages that they should be in.
 
     They do if each side is written in the script of the other side's language or clearly resembles that language. If
-    one of the languages is not known, the answer is always False.
+    one of the languages is not known (its code is empty), the answer is always False.
     """
-    languages, src, mt = (source or "", target or ""), src[:_SAMPLE], mt[:_SAMPLE]
+    src, mt = src[:_SAMPLE], mt[:_SAMPLE]
     return _by_script(languages, src, mt) or _by_language(languages, src, mt)
 
 

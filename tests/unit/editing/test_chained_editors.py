@@ -210,6 +210,7 @@ def test_words_are_those_of_the_first_editor() -> None:
     chain = Chain(Letters("a", "b"), Replacing("b", "c"))
     assert (chain.words("mt", "ab"), chain.word_spans("mt", "ab")) == (["a", "b"], [(0, 1)])
     assert chain.seem_swapped(["s"], ["a"])
+    assert Chain(Replacing("b", "c"), Letters("a", "b")).seem_swapped(["s"], ["a"])
 
 
 def test_a_limit_of_the_first_editor_is_its_own() -> None:

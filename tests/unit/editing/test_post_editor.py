@@ -299,6 +299,13 @@ def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
             editor.score_segments(segments, outputs)
 
 
+def test_exchanged_sides_are_noticed_by_the_pair_it_was_chosen_for(path: Path) -> None:
+    chosen, (src, mt) = PostEditor.load(path), (["Nobody asks ."], ["Никто не спрашивает ."])
+    assert chosen.abilities.languages == ("", "")
+    chosen.chosen_for(("en", "ru"))
+    assert [chosen.seem_swapped(*sides) for sides in ((mt, src), (src, mt))] == [True, False]
+
+
 def test_an_editor_is_saved_only_to_a_path(editor: PostEditor) -> None:
     with pytest.raises(DataError, match="path must be a path"):
         editor.save_pretrained(3)  # type: ignore[arg-type]

@@ -99,6 +99,14 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
             assert len(stub.asked) == before + 1, other
 
 
+def test_exchanged_sides_are_noticed_by_the_languages(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        for languages, noticed in (("en:ru", True), ("English:Russian", False), ("", False)):
+            editor = make_editor(stub, languages=languages)
+            assert editor.seem_swapped(["Никто не спрашивает ."], ["Nobody asks ."]) == noticed
+            assert not editor.seem_swapped(["Nobody asks ."], ["Никто не спрашивает ."])
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -59,6 +59,8 @@ def test_an_editor_that_knows_no_languages_has_those_of_its_pair(world: World) -
     pooled = PostEditor.load("en-fr", config.parent)
     assert isinstance(pooled, Pooled)
     assert [one.abilities.languages for one in (pooled, *pooled.members)] == [("en", "fr")] * 3
+    english, french = ["The house at the river is much older ."], ["La maison au bord du fleuve est plus ancienne ."]
+    assert [one.seem_swapped(french, english) for one in (pooled, PostEditor.load(config.parent))] == [True, False]
 
 
 def test_models_that_work_together_are_for_one_pair(world: World) -> None:
