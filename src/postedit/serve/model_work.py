@@ -127,7 +127,7 @@ class ProcessSpec:
         """Return the specification that loads an editor and wraps it for work of a kind; None: only to load it."""
         settings = kind.settings if kind else ProjectSettings()
         # A gate is learnt with one `protect`, and without a glossary.
-        fits = kind is not None and settings.protect == self.config.protect and settings.glossary is None
+        fits = kind is not None and {*settings.protect} == {*self.config.protect} and settings.glossary is None
         gate = self.config.gate if fits else None
         return EditorSpec(
             [self.path],
