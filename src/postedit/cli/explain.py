@@ -18,6 +18,7 @@ from postedit.cli.search_options import (
 from postedit.core.errors import DataError
 from postedit.data.resumable_file import check_partial
 from postedit.jobs.editor_spec import check_device
+from postedit.releases.catalogue import default_model
 
 
 def explain(
@@ -160,7 +161,7 @@ def explain(
         tables.append(found.masking_table(cite, seed, resamples))
 
     if html is not None:
-        output_files.write_text(html, found.page(models, tables))
+        output_files.write_text(html, found.page(named or [default_model().name], tables))
     if edits is not None:
         output_files.write_text(edits, found.edit_lines())
     for path, stream in ((src_links, "src"), (mt_links, "mt")):

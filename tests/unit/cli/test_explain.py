@@ -336,6 +336,17 @@ def test_what_needs_evidence_of_words_is_refused(run: Any, memory: Path, tmp_pat
     assert "this model" in message
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("named", "shown"), [([], "wiki.en-zh"), (["en-zh"], "en-zh")])
+def test_the_page_has_the_name_by_which_a_model_is_known(
+    run: Any, tmp_path: Path, named: list[str], shown: str
+) -> None:
+    page = tmp_path / "page.html"
+    result = run("explain", *named, "--src-text", "It goes .", "--mt-text", "它 走 .", "--html", page)
+    assert result.exit_code == 0, result.stderr
+    assert f"<title>{shown}: one sentence</title>" in page.read_text(encoding="utf-8")
+
+
 def test_an_editor_without_evidence_shows_its_edits_alone(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
