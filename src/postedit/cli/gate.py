@@ -132,7 +132,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
     from postedit.gate.calibrate import expected_calibration_error, is_learnt
 
     rule, lines = found.rule, counted(found.lines, "line")
-    units = "characters" if rule.tokenize == "characters" else "words"
+    most = counted(rule.longest, "character" if rule.tokenize == "characters" else "word")
     if rule.threshold is None:
         where = "the lines to learn from, no choice of edits was better than unedited MT, so none was tested"
         if found.tested:
@@ -142,7 +142,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
     else:
         passes = (
             f"The gate lets {'edits' if rule.level == 'edit' else 'lines'} pass that make mt better with a probability "
-            f"of {rule.threshold:.2f} or more, and at most {rule.longest} {units} in a line"
+            f"of {rule.threshold:.2f} or more, and at most {most} in a line"
         )
     error = f"expected calibration error {expected_calibration_error(found.forecasts):.3f}"
     if not is_learnt(rule):

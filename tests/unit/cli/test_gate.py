@@ -5,16 +5,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
 
+from postedit.cli.gate import _report
 from postedit.core.editor import Editor
 from postedit.data.corpus import write_corpus
 from postedit.data.triplets import Triplet
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.gate import Gate
+from postedit.gate.calibrate import Calibrated, Forecasts
+from postedit.gate.edit_features import Features
+from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs import gating
 
 WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
@@ -320,3 +325,11 @@ def test_an_option_of_edit_alone_is_refused(run: Any, tmp_path: Path) -> None:
     files = [part for side in ("src", "mt", "pe") for part in (f"--{side}", tmp_path / side)]
     result = run("gate", tmp_path, *files, "--out", tmp_path / "gate.json", "--set", "chunk_lines=3")
     assert "chunk_lines is an option of `postedit edit`" in refused(result)
+
+
+@pytest.mark.parametrize(("longest", "said"), [(1, "at most 1 word in a line"), (2, "at most 2 words in a line")])
+def test_the_report_counts_the_words_that_may_change(longest: int, said: str) -> None:
+    zeros = (0.0,) * len(Features.names())
+    rule = Rule("edit", Calibrator(zeros, (1.0,) * len(zeros), zeros, 0.0), 0.5, longest)
+    unknown = Forecasts(np.zeros(0), np.zeros(0))
+    assert said in _report(Calibrated(rule, 20.0, 0.1, 0.1, unknown, 100, True), 0.95)
