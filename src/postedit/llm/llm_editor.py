@@ -6,7 +6,8 @@ import math
 import re
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+import unicodedata
+from collections.abc import Coroutine, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -350,12 +351,36 @@ def _places(text: str, part: str) -> list[int]:
 
 def _rendered(segment: Segment, item: Item) -> _Sample:
     """Return an answer as a sample: with the spacing of mt wherever words are kept, and with its edits."""
-    mt, answer = segment.mt or "", item.correction
+    mt = segment.mt or ""
     running = has_unspaced(mt) and len(mt) > _TOKENISED * len(mt.split())
     words = CharacterSplitter() if running else PlainSplitter()
-    places, written = words.spans(mt), words.spans(answer)
-    text, edits = splice(mt, places, _gaps(mt, places), [word.text for word in written], _gaps(answer, written))
+    places = words.spans(mt)
+    known = {word.text for word in places}
+    answer = _with_spaces_of(known, item.correction)
+    written = words.spans(answer)
+    texts = _in_form_of(known, [word.text for word in written])
+    text, edits = splice(mt, places, _gaps(mt, places), texts, _gaps(answer, written))
     return _Sample(text, edits, item.errors) if text != mt else _Sample(mt, (), item.errors)
+
+
+def _with_spaces_of(known: Set[str], answer: str) -> str:
+    """Return an answer with the special spaces within the words `known`, where a model writes plain ones."""
+    for word in known:
+        parts = word.split()
+        if len(parts) > 1:
+            answer = answer.replace(" ".join(parts), word)
+    return answer
+
+
+def _in_form_of(known: Set[str], words: Sequence[str]) -> list[str]:
+    """Return words encoded as in `known`: models compose or divide letters and marks as they like, and drop spaces."""
+    forms = {_form(word): word for word in known}
+    return [word if word in known else forms.get(_form(word), word) for word in words]
+
+
+def _form(word: str) -> str:
+    """Return a word in a form in which it equals all its encodings, with special spaces around it or without."""
+    return unicodedata.normalize("NFC", word).strip()
 
 
 def _gaps(text: str, words: Sequence[Word]) -> list[str]:

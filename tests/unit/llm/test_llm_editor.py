@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from stub_server import Stub, corrected
@@ -270,6 +271,27 @@ def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: Ma
     assert [one.skipped for one in results] == [None, "empty", "empty", None, "too long"]
     assert results[3].text == "  zwei   Worte \t"
     assert len(stub.asked[0]) == 2
+
+
+def test_letters_that_are_only_encoded_otherwise_are_no_edits(make_editor: MakeEditor) -> None:
+    divided, both = "Mu\u0308ller errgeht nach Ko\u0308ln .", "Mu\u0308ller und M\u00fcller errgehen heim ."
+    asked = [Segment("Miller goes to Cologne .", divided), Segment("Miller and Miller go home .", both)]
+    with Stub(correct=lambda src, mt: normalize("NFC", corrected(mt))) as stub:
+        result, mixed = make_editor(stub, segments=1).edit_segments(asked)
+    assert result.text == divided.replace("err", "")
+    assert [divided[slice(*one.mt_span)] for one in result.edits] == ["errgeht"]
+    assert "M\u00fcller gehen" in mixed.text
+    with Stub(correct=lambda src, mt: normalize("NFC", mt)) as stub:
+        (result,) = make_editor(stub, segments=1, seed=2).edit_segments(asked[:1])
+    assert (result.text, result.changed) == (divided, False)
+
+
+@pytest.mark.parametrize("mt", ["Oh\u00a0! Das errkostet fünf\u202f% mehr .", "\u3000全角\u3000スペース err文\u3000"])
+def test_special_spaces_stay_where_a_model_writes_plain_ones(make_editor: MakeEditor, mt: str) -> None:
+    with Stub(correct=lambda src, mt: " ".join(corrected(mt).split())) as stub:
+        (result,) = make_editor(stub, languages="").edit_segments([Segment("It costs five % more , wide spaces .", mt)])
+    assert result.text == mt.replace("err", "")
+    assert len(result.edits) == 1
 
 
 def test_characters_of_scripts_without_spaces_count_as_words() -> None:
