@@ -114,7 +114,7 @@ def test_import_sends_a_file_as_it_is_and_says_what_was_added(anna: Person, tmp_
     page.locator("#import").set_input_files(lines)
     page.locator(".toast", has_text="1 correction imported.").wait_for()
     page.locator("#import").set_input_files(lines)
-    page.locator(".toast", has_text="0 corrections imported; 1 known before.").wait_for()
+    page.locator(".toast", has_text="0 corrections imported; 1 already known.").wait_for()
 
 
 @pytest.mark.slow
@@ -472,9 +472,9 @@ def test_keys_have_owners_and_are_revoked_after_a_question(anna: Person, ben: Pe
 @pytest.mark.slow
 def test_double_click_makes_one_key(ben: Person) -> None:
     page = ben.page("people")
-    page.get_by_role("form", name="Make a key").get_by_label("Name").fill("once")
+    page.get_by_role("form", name="Create a key").get_by_label("Name").fill("once")
     page.get_by_label("edit", exact=True).check()
-    page.get_by_role("button", name="Make a key").dblclick()
+    page.get_by_role("button", name="Create a key").dblclick()
     page.locator("tr", has_text="once").first.wait_for()
     assert len([one for one in ben.ask("GET", "/v1/keys")["keys"] if one["name"] == "once"]) == 1
 

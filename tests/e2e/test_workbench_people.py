@@ -93,7 +93,7 @@ def test_reader_sees_a_file_and_sends_nothing(shared: Service, chromium: Any) ->
     ben.on("request", lambda one: sent.append(one.url) if one.method != "GET" else None)
     ben.on("pageerror", lambda error: sent.append(str(error)))
     ben.goto(f"{shared.address}/#/{file}/2")
-    ben.get_by_text("You may read this project").wait_for()
+    ben.get_by_text("You can read this project").wait_for()
     shoot(ben, "reader")
     ben.keyboard.press("Alt+ArrowDown")
     ben.get_by_role("heading", name="Segment 3").wait_for()

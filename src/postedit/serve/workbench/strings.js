@@ -90,7 +90,7 @@ export const t = {
     saved: "Settings saved.",
     wholeText: "The download has all files, corrections, the glossary and the audit log. Deleting the project deletes all of them.",
     remove: "Delete the project",
-    removeText: "All files, corrections and what was learnt from them are deleted for good.",
+    removeText: "All files, corrections, and everything learnt from them are deleted for good.",
     removeConfirm: "Type the name of the project to confirm",
     timer: "Count my seconds per segment in this browser",
     timerHint: "Only while keys or the mouse are used. The sum is stored with each segment.",
@@ -114,7 +114,7 @@ export const t = {
     noChange: "No change is proposed.",
     notYet: "The proposal is being prepared.",
     noProposal: "There is no proposal.",
-    skipped: (why) => `The model passed over this segment: ${why}.`,
+    skipped: (why) => `The model skipped this segment: ${why}.`,
     target: "Target",
     targetLabel: (value) => `Target of segment ${number.format(value)}`,
     locked: "This segment is locked in the file and cannot be changed.",
@@ -128,7 +128,7 @@ export const t = {
     editState: (status, confidence) => `, ${status}${confidence === null ? "" : `, ${t.confidenceOf(confidence)}`}`,
     statuses: { accepted: "accepted", rejected: "rejected", rewritten: "rewritten" }, allAccepted: "All edits accepted.",
     allRejected: "All edits rejected.", nothingToUndo: "There is nothing more to undo.",
-    readOnly: "You may read this project, but not write in it. A manager of the project can make you a translator.",
+    readOnly: "You can read this project but not change it. A manager of the project can make you a translator.",
     past: "History",
     firstSegment: "This is the first segment of the list.",
     lastSegment: "This is the last segment of the list.",
@@ -139,7 +139,7 @@ export const t = {
       tags: "Tags cannot be deleted. Alt+Shift+arrows (on a Mac, Option+Shift+arrows) move the tag beside the caret.",
       nesting: "Pairs of tags must nest: each closes after it opens, and none overlaps another.",
     },
-    held: "Click where the tag shall stand. Escape leaves it.",
+    held: "Click where the tag should go. Escape leaves it where it is.",
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
     lastBy: (name, when) => `last changed by ${name}, ${when}`,
     conflict: "Another person saved this segment while you worked on it.",
@@ -149,7 +149,7 @@ export const t = {
   },
 
   left: {
-    title: "Texts that could not be saved", hint: "The file or the project is gone, or you may no longer write in it. Copy a text to keep it.",
+    title: "Texts that could not be saved", hint: "The file or the project is gone, or you may no longer change it. Copy a text to keep it.",
     copy: "Copy", copied: (value) => `Text of segment ${value} copied.`,
   },
 
@@ -175,11 +175,11 @@ export const t = {
 
   past: {
     title: (value) => `History of segment ${number.format(value)}`,
-    hint: "The latest first, as changes of the present target. Arrow keys go from one to the next.",
+    hint: "Latest first, as changes to the current target. Arrow keys go from one to the next.",
     empty: "Nothing has been saved for this segment yet.",
-    putBack: "Put back",
-    putBackOf: (row) => `Put back the text of ${row.who}, ${moment.format(new Date(row.made))}`,
-    isNow: "This is the present target.", isBack: "The former text is back. Undo takes it away again.",
+    putBack: "Restore",
+    putBackOf: (row) => `Restore the text of ${row.who}, ${moment.format(new Date(row.made))}`,
+    isNow: "This is the current target.", isBack: "The earlier text is restored. Undo reverses this.",
     filledFrom: (value) => `filled in from segment ${number.format(value)}`,
   },
 
@@ -209,7 +209,7 @@ export const t = {
     correction: (value) => `correction ${number.format(value)}`, undoneNow: (value) => `Correction ${number.format(value)} is undone.`,
     kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",
     import: "Import corrections (TSV or JSONL)",
-    imported: (added, known) => `${counted(added, "correction")} imported${known ? `; ${number.format(known)} known before` : ""}.`,
+    imported: (added, known) => `${counted(added, "correction")} imported${known ? `; ${number.format(known)} already known` : ""}.`,
     export: "Download corrections",
   },
 
@@ -248,7 +248,7 @@ export const t = {
     title: "People and keys",
     users: "People", addUser: "Add a person", name: "Name", password: "Password", admin: "Administrator", active: "Active",
     create: "Add", disable: "Disable", enable: "Enable",
-    keys: "Keys for programs", addKey: "Make a key", scopes: "Scopes", created: "Made", revoke: "Revoke",
+    keys: "Keys for programs", addKey: "Create a key", scopes: "Scopes", created: "Created", revoke: "Revoke",
     keyShown: "Copy this key now. It is not shown again.",
     members: "Members of the project", roles: { reader: "reader", translator: "translator", manager: "manager" },
     revokeQuestion: (name) => `Revoke the key “${name}”?`, revokeText: "Programs that use it can no longer reach the service. This cannot be undone.",
@@ -264,7 +264,7 @@ export const t = {
   help: {
     title: "Keys",
     intro: "Everything can be done with the keyboard.",
-    groups: { work: "Segments", edits: "Edits", text: "Writing", find: "Finding" },
+    groups: { work: "Segments", edits: "Edits", text: "Writing", find: "Search" },
     keys: {
       confirm: "Confirm, and go to the next that is not confirmed",
       next: "Next segment", previous: "Previous segment",
@@ -273,7 +273,7 @@ export const t = {
       acceptAll: "Accept all edits", rejectAll: "Reject all edits",
       undo: "Undo, without limit", redo: "Redo",
       moveTag: "Move the tag beside the caret", newLine: "New line",
-      takeSource: "Source into target", useMatch: "Best match into target", past: "Former states of the segment", reopen: "Unconfirm",
+      takeSource: "Source into target", useMatch: "Best match into target", past: "History of the segment", reopen: "Unconfirm",
       search: "Search", goTo: "Go to a segment by its number", field: "Back to the target", filter: "Choose a filter", help: "This help; outside of texts ? too",
     },
   },
