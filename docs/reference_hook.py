@@ -57,7 +57,7 @@ def _recipe() -> str:
         f'## `[{name}]` of a model with `name = "{NAME}"`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}'
         for name, kind in own.items()
     ]
-    return "\n\n".join(models + sections + phrases + synthesis)
+    return "\n\n".join(sections + models + phrases + synthesis)  # first what every recipe has
 
 
 def _cleaning() -> str:

@@ -68,15 +68,13 @@ class SearchConfig(Config):
         default=0.0,
         ge=0,
         le=_HIGHEST,
-        description="of the outputs of the beam and mt, return the one with the fewest expected edits, not the most "
-        "probable one; probabilities are in proportion to exp(mbr * score); 0: off (Kumar and Byrne 2004)",
+        description="minimum Bayes risk: of the outputs of the beam and mt, return the one with the fewest expected "
+        "edits, with probabilities in proportion to exp(mbr * score); 0: off (Kumar and Byrne 2004)",
     )
     max_ratio: float = Field(
-        default=1.5, gt=0, le=1000, description="tokens of an output per token of mt, at most; see max_extra"
+        default=1.5, gt=0, le=1000, description="an output has at most max_ratio * tokens of mt + max_extra tokens"
     )
-    max_extra: int = Field(
-        default=10, ge=1, le=1_000_000, description="tokens that an output may have beyond max_ratio times those of mt"
-    )
+    max_extra: int = Field(default=10, ge=1, le=1_000_000, description="see max_ratio")
     max_input: int = Field(
         default=512, ge=1, description="maximum number of tokens; a segment with a longer side is returned unedited"
     )
@@ -87,7 +85,7 @@ class SearchConfig(Config):
         "false",
     )
     batch_tokens: int = Field(
-        default=4000, ge=1, description="rows x tokens of the longest text in a batch, beams included"
+        default=4000, ge=1, description="size of a batch: rows (beams included) x tokens of its longest text"
     )
     shortlist: int = Field(
         default=0,
@@ -118,7 +116,7 @@ class SearchConfig(Config):
         default=0,
         ge=0,
         le=10_000,
-        description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off",
+        description="no n-gram of this many tokens occurs more often than in mt or src, or than once; 0: off",
     )
     no_unk: bool = Field(default=False, description="never write the token for unknown words")
     banned: tuple[str, ...] = Field(default=(), strict=False, description="words and phrases that are never written")

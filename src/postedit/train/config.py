@@ -62,7 +62,7 @@ class TrainConfig(Config):
     init: str | None = Field(
         None,
         description="Model folder, relative to the recipe's, whose weights of the same names and sizes training starts "
-        "from. Of embeddings and output layers with another vocabulary, the rows of tokens that both have are taken.",
+        "from. Embeddings and output layers with another vocabulary take over the rows of the tokens that both have.",
     )
     seed: int = Field(1, ge=0, lt=2**63, description="Seed of the initial weights, the data order and dropout.")
     max_steps: Count | None = Field(None, description="Stop after this many updates of the weights.")
