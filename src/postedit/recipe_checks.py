@@ -204,7 +204,7 @@ def model_problems(
         if train.compile and not layers_of(model):
             problems.append(f"{prefix}compile: {without_layers(type(model).__name__)}")
         if train.coverage and model.spec.coverage_key is None:
-            problems.append(f"{prefix}coverage: counts soft attention, of which this model has none; leave it out")
+            problems.append(f"{prefix}coverage: needs soft attention, which this model does not have; leave it out")
         if train.label_smoothing and model.spec.vocabularies.target.copied:
             problems.append(
                 f"{prefix}label_smoothing: tokens that stand for unknown ones may have no share in it; set it to 0"

@@ -222,7 +222,7 @@ def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_pa
 
 def test_what_coverage_and_copied_tokens_need_is_found_before_work(tmp_path: Path) -> None:
     path = REPOSITORY / "recipes/gru-hard.toml"
-    with pytest.raises(RecipeError, match=r"train\.coverage: counts soft attention, of which this model has none"):
+    with pytest.raises(RecipeError, match=r"train\.coverage: needs soft attention, which this model does not have"):
         load_recipe(path, ["train.coverage=1.0"], check_data=False)
     path = REPOSITORY / "recipes/pointer-generator.toml"
     with pytest.raises(RecipeError, match=r"label_smoothing: tokens that stand for unknown ones .* set it to 0"):

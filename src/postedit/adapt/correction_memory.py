@@ -33,7 +33,7 @@ _PER_READ: Final = 1000
 _MOST_NUMBER: Final = 2**63 - 1
 """Largest number that a column of entry numbers can hold."""
 
-_EMPTY: Final = "has no memory of corrections; `postedit memory add` makes one"
+_EMPTY: Final = "has no memory of corrections; `postedit memory add` creates one"
 
 _tables: Final = sql.MetaData()
 _state: Final = sql.Table(
@@ -193,7 +193,7 @@ class CorrectionMemory:
                     f"{self.place}: has no correction {number}; `postedit memory show --last 10` lists some"
                 )
             if opened.execute(sql.select(_entries.c.number).where(_entries.c.undoes == number)).first():
-                raise DataError(f"{self.place}: correction {number} has been undone before")
+                raise DataError(f"{self.place}: correction {number} has already been undone")
             now = datetime.now(UTC).isoformat()
             entry = {**row, "number": first, "undoes": number, "made": now, "author": author}
             opened.execute(sql.insert(_entries), entry)

@@ -168,7 +168,7 @@ def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
         if create:
             check_writable(path)
             return
-        raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` makes one")
+        raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` creates one")
     if path.is_dir():
         raise DataError(f"{path}: is a folder, and a memory is a file")
     try:

@@ -193,7 +193,7 @@ class MemorySpec:
     def load(self, models: Sequence[str], device: str | None) -> Remembering:
         """Load the only one of `models`, which learns from the memory; see `load_learning`."""
         if len(models) > 1:
-            raise DataError(f"one model learns from corrections, not {len(models)}: name one")
+            raise DataError(f"only one model can learn from corrections, not {len(models)}: name one")
         return load_learning(models[0], self.open(), self.learn, self.config, device=device, position=self.position)
 
     def open(self) -> CorrectionMemory:

@@ -27,7 +27,7 @@ def average(
     if not template.is_dir():
         raise ModelFolderError(f"{template}: is a file of weights; name its model folder with --like")
     if out.exists():
-        raise OutputError(f"{out}: exists already; choose a new folder by --out")
+        raise OutputError(f"{out}: exists already; choose a new folder with --out")
     from dataclasses import replace
     from tempfile import TemporaryDirectory
 

@@ -38,7 +38,7 @@ def chain(
     costs = _costs_of(edit_costs)
     output_files.check_standard_input(src, mt, pe)
     if out.exists():
-        raise OutputError(f"{out}: exists already; choose a new folder by --out")
+        raise OutputError(f"{out}: exists already; choose a new folder with --out")
     from postedit.cli.tables import console, print_scores
     from postedit.core.files import check_writable
     from postedit.data.lines import DevTexts

@@ -20,7 +20,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FOLDER",
-            help="Model or run folders, folders or prefixes (OUT of synth) of corpora, or language pairs of models.",
+            help="Model folders, run folders, corpora (a folder, or OUT of `synth`), or language pairs.",
         ),
     ],
     record: Annotated[

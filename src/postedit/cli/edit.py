@@ -30,7 +30,8 @@ def edit(
         list[str] | None,
         typer.Argument(
             metavar="MODEL|FILE",
-            help=f"{shared.MODELS_HELP} Translation files, and folders of them, are edited.",
+            help=f"{shared.MODELS_HELP} Translation files, and folders of them, are edited; without MODEL, with the "
+            "model for their languages.",
         ),
     ] = None,
     src: Annotated[Path | None, _text(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
@@ -48,7 +49,7 @@ def edit(
     force: Annotated[
         Path | None, _file(hidden=True, help="Score these outputs, one per line, instead of editing; writes jsonl.")
     ] = None,
-    resume: Annotated[bool, _file("--resume", help="Continue after the lines of an unfinished run.")] = False,
+    resume: Annotated[bool, _file("--resume", help="Continue an interrupted run.")] = False,
     beam: Annotated[int | None, typer.Option(rich_help_panel=options.PANEL, help=options.field_help("beam"))] = None,
     n_best: Annotated[
         int | None,
@@ -71,7 +72,7 @@ def edit(
         _gate(
             min=0.0,
             max=1.0,
-            help="Take back edits below this probability: under the model or, with --gate, of making mt better.",
+            help="Revert edits below this probability: under the model or, with --gate, of making mt better.",
         ),
     ] = 0.0,
     protect: shared.ProtectOption = "all",
@@ -92,7 +93,7 @@ def edit(
         _speed(min=1, help="Number of processes, which share the cores of the CPU, or of workers in the cluster."),
     ] = None,
     devices: Annotated[
-        str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")
+        str | None, _speed(help="Devices, such as cuda:0,cuda:1, with one process each; a GPU if not given.")
     ] = None,
     engine: Annotated[shared.Engine, _speed(hidden=True, help="Where to work: local, or ray.")] = "local",
     address: Annotated[
@@ -106,15 +107,15 @@ def edit(
 
     postedit edit MODEL project.xliff --out corrected.xliff
 
-    --engine ray edits in a Ray cluster (pip install 'postedit\[ray]'): the one at --address HOST:PORT or, without an
-    address, one that is started on this machine.
+    postedit edit openai:MODEL --endpoint URL ... edits with a language model; --budget COST limits the cost, and
+    --estimate prints the expected cost and exits.
 
     Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output
     again until it no longer changes, in at most N passes in all; --force FILE scores the outputs of another system
     instead of editing. `postedit simulate --help` explains --learn.
 
-    postedit edit openai:MODEL --endpoint URL ... edits with a language model; --budget COST limits the cost, and
-    --estimate prints the expected cost and exits.
+    --engine ray edits in a Ray cluster (pip install 'postedit\[ray]'): the one at --address HOST:PORT or, without an
+    address, one that is started on this machine.
     """
     # Without --out, or with --src, a folder can only be a model, even if it is a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
@@ -123,7 +124,7 @@ def edit(
     if files:
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
             if value is not None:
-                raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
+                raise DataError(f"{option} is for lines of text; it cannot be combined with {files[0]}")
     named_files = shared.files_named(glossary, memory)
     if not files or (out is not None and out.is_file()):
         output_files.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths, *named_files))

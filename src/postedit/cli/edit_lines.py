@@ -25,7 +25,7 @@ def edit_lines(
     """
     _check_options(command, src, mt, force)
     if command.resume and (command.out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):
-        raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")
+        raise DataError("--resume works only with --src and --out, and only if all files are regular files")
     if command.out:
         check_partial(command.out, resume=command.resume)
         command = command.resumed(command.out)
@@ -40,7 +40,7 @@ def edit_lines(
     editor = command.load()
     if src and not mt and editor.abilities.needs_mt:
         names = ", ".join(command.spec.models)
-        raise DataError(f"{names} corrects translations and has no first stage to write them; give --mt")
+        raise DataError(f"{names} corrects translations but cannot translate (it has no first stage); give --mt")
     with_mt = bool(mt or not src)
     given = {"n_best": 1, **command.options.search}
     search = editor.search if force else options.search_config(editor, given, with_mt=with_mt)
@@ -88,6 +88,6 @@ def _check_options(command: EditCommand, src: Path | None, mt: Path | None, forc
     command.check_options()
     if force and given:
         names = ", ".join(f"search.{name}" for name in given)
-        raise DataError(f"--force scores outputs and searches for none: it does not go with {names}")
+        raise DataError(f"--force only scores given outputs: it cannot be combined with {names}")
     if force and src is None:
         raise DataError("--force needs --src: outputs are scored for files of the same lines")

@@ -99,7 +99,7 @@ def explain(
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
-    device: Annotated[str | None, typer.Option(help="Where to run; a GPU if not given and there is one.")] = None,
+    device: Annotated[str | None, typer.Option(help="Device, such as cuda:0; a GPU if not given.")] = None,
 ) -> None:
     """Explain why a model edits: what it attended to, how sure it was, and whether the evidence holds.
 
@@ -128,7 +128,7 @@ def explain(
         check_partial(evidence, resume=resume)
     texts = job.read_inputs(src, mt, pe, src_text, mt_text)
     if (tags or gold_tags or gold_links) and texts.mt is None:
-        raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
+        raise DataError("--tags, --gold-tags and --gold-links refer to words of mt: give --mt")
     drawn = job.parse_line_numbers(lines, len(texts.src))
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)

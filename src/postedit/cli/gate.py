@@ -103,7 +103,7 @@ def gate(
     check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
     if editor.seem_swapped(dev.src, dev.mt):
-        shared.warn("src reads like the translation and mt like its source: have they been exchanged?")
+        shared.warn("src and mt seem to be swapped: src reads like the translation and mt like its source")
     known = {model: uses_of(whole, model) for model in models}
     for model, uses in known.items():
         if uses:

@@ -114,7 +114,7 @@ def fetch(
 
     for name in names:
         if Path(name).is_file():
-            raise DataError(f"{name}: is a file; give the language pair, and the release file by --from {name}")
+            raise DataError(f"{name}: is a file; give the language pair, and the release file with --from {name}")
     for model in [models_of(name)[0] for name in names]:
         with LineProgress(console(stderr=True), model.bytes // 1000, "kB") as progress:
             fetched = fetching.fetch(model, origin, lambda done: progress.update(done // 1000))

@@ -43,7 +43,7 @@ def rerank(
 ) -> None:
     """Rerank n-best lists by a weighted sum of features, such as the scores of a language model."""
     if (weights is None) == (tune is None):
-        raise DataError("give --weights, to rank by them, or --tune with --pe, to find them first")
+        raise DataError("give --weights to rank by them, or --tune and --pe to find them first")
     if (tune is None) != (pe is None):
         raise DataError("--tune needs --pe, the post-edits to tune on, and --pe is for --tune alone")
     if tune is None:

@@ -215,7 +215,7 @@ class CommandOptions(Config):
                 )
             return None
         if dtype != "float32":
-            raise DataError(f"--dtype {dtype}: the weights of {models[0]} are not here; leave it out")
+            raise DataError(f"--dtype {dtype}: the weights of {models[0]} are on its server; leave it out")
         return EndpointSpec(name, load_config(LlmConfig, given, models[0]))
 
 
@@ -337,7 +337,7 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
     for name in config.given(("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned")):
         value = getattr(config, name)
         if name in given:
-            raise DataError(f"search.shortlist does not go with search.{name}: that one {whole}")
+            raise DataError(f"search.shortlist cannot be combined with search.{name}, which {whole}")
         shared.warn(
             f"search.shortlist has no effect: search.{name}, {value!r} in the model's own search options, {whole}"
         )

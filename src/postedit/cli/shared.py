@@ -61,7 +61,7 @@ RecipeSetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Override an option of the recipe; may be repeated."),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue unfinished work.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")]
 ProcessesOption = Annotated[
     int | None, typer.Option("--workers", min=1, help="Number of processes; one per core if not given.")
 ]
@@ -92,7 +92,7 @@ TokenizeOption = Annotated[
     Tokenize,
     typer.Option(
         "--tokenize",
-        help="For scores. none: words are separated by spaces; 13a: raw text (TER then normalises it); characters: "
+        help="How scores divide text into words. none: at spaces; 13a: raw text (TER then normalises it); characters: "
         "text without spaces between words.",
     ),
 ]
@@ -242,7 +242,7 @@ def announce_models(named: Sequence[str] | None, languages: tuple[str, str] = ("
     if named:
         chosen, hint = [model for name in named if (model := find_model(name)) and model.name != name], ""
     else:
-        chosen, hint = [_model_for(languages)], "; name another to use that"
+        chosen, hint = [_model_for(languages)], "; to use another, name it"
     for model in chosen:
         typer.echo(f"Model: {model.name} ({model.texts}){hint}", err=True)
 
@@ -264,8 +264,8 @@ def kinds_to_protect(names: str) -> tuple[Kind, ...]:
     unknown = next((name for name in sorted(named) if name not in KINDS), None)
     if unknown is not None or not given:
         raise DataError(
-            f"--protect: {unknown or names!r} is not a kind of span{nearest(unknown or '', KINDS)}; write all, none, "
-            f"or some of {', '.join(KINDS)}"
+            f"--protect: {unknown or names!r} is not a kind of span; write all, none, or some of "
+            f"{', '.join(KINDS)}{nearest(unknown or '', KINDS)}"
         )
     left_out = [name.startswith("-") for name in given]
     if any(left_out) and not all(left_out):

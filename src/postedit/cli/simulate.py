@@ -64,7 +64,7 @@ def simulate(
     silence_library()
     models = shared.chosen_models(named)
     if len(models) > 1:
-        raise DataError(f"one model learns from corrections, not {len(models)}: name one")
+        raise DataError(f"only one model can learn from corrections, not {len(models)}: name one")
     with TemporaryDirectory() as temporary, CorrectionMemory(Path(temporary) / "memory.db") as memory:
         editor = load_learning(models[0], memory, learn, chosen)
         protected = Protected(editor, shared.kinds_to_protect(protect))

@@ -75,12 +75,12 @@ def tune(
     development set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
-        raise DataError("--restarts is of --method mert; mira starts once")
+        raise DataError("--restarts applies only to --method mert")
     given = CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if given.ensemble.weights:
         raise DataError("ensemble.weights are what tuning finds; leave them out")
     if given.search.get("mbr"):
-        raise DataError("search.mbr chooses by other means than the weights: tune without it, and edit with it")
+        raise DataError("search.mbr does not choose by weights: leave it out here, and give it to `postedit edit`")
     space, behind = given.space_of(models), [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
     from postedit.folder import architecture_of
@@ -92,7 +92,7 @@ def tune(
     if is_phrase_based:
         _check_phrase_options(given, resume=resume, restarts=restarts)
         if out.exists():
-            raise OutputError(f"{out}: exists already; choose a new folder by --out")
+            raise OutputError(f"{out}: exists already; choose a new folder with --out")
     output_files.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
     if is_phrase_based:
         outputs = given.search.get("beam", PhraseTuneConfig().outputs)

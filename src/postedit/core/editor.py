@@ -433,7 +433,7 @@ def check_mt(able: Abilities, segments: Sequence[Segment]) -> None:
     lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
     if able.needs_mt and lacks is not None:
         raise DataError(
-            f"this editor corrects translations and has no first stage to write them: segment {lacks} has no mt"
+            f"segment {lacks} has no mt; this editor corrects translations but cannot translate (it has no first stage)"
         )
 
 

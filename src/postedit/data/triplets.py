@@ -284,7 +284,10 @@ class DataConfig(Config):
         found = [(option, path_problem(path)) for option, files in sources for path in files.paths]
         if glossary is not None:
             found.append(("data.glossary", path_problem(Path(glossary))))
-        return resolved, [f"{option}: {problem}" for option, problem in found if problem]
+        problems = [f"{option}: {problem}" for option, problem in found if problem]
+        if problems and "dir" not in self.model_fields_set and all("no such file" in (one or "") for _, one in found):
+            problems.append("data.dir: not set, so paths start from the recipe's folder; --set data.dir=FOLDER sets it")
+        return resolved, problems
 
 
 def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda message: None) -> int:

@@ -136,8 +136,7 @@ def is_combination(model: str | Path) -> bool:
 
 def _no_model(path: Path) -> ModelFolderError:
     return ModelFolderError(
-        f"{path}: is not a model, nor an XLIFF, TMX or PO file; lines are given with --src and --mt (a file given as a "
-        "model is a combination from `postedit tune`)"
+        f"{path}: neither a model nor an XLIFF, TMX or PO file; give lines of text with --src and --mt"
     )
 
 

@@ -44,7 +44,7 @@ class Iterated(EditorWrapper[Editor]):
             DataError: naming the option that cannot be met.
         """
         if self.passes > 1 and not with_mt:
-            raise DataError("passes correct an mt again and again: give mt, or one pass")
+            raise DataError("repeated passes correct mt: give mt, or set passes to 1")
         if self.passes > 1 and search.n_best > 1:
             raise DataError(f"passes go on with one correction per segment: n_best must be 1, not {search.n_best}")
         self.inner.check(search, with_mt=with_mt)

@@ -89,10 +89,10 @@ class PostEditor(SavedEditor):
         chooses among the outputs of all models by the weighted sum of their scores.
 
         Args:
-            models: model folders; hub ids ("name/model"); language pairs ("en-de"), which stand for models that ship
-                with postedit or were downloaded by `postedit models fetch`; weight files of a training run
+            models: model folders; hub ids ("name/model"); language pairs ("en-de"), which stand for models that come
+                with postedit or were fetched by `postedit models fetch`; weight files of a training run
                 (RUN/best/*.safetensors), loaded with the options of RUN/model; or a single file written by `postedit
-                tune`. Without any, the English-Chinese model that ships with postedit.
+                tune`. Without any, the English-Chinese model that comes with postedit.
             device: where to run; by default a GPU if there is one, else the CPU; members are spread over several.
             dtype: number type: "float32", "bf16", or "int8" (8-bit weights in linear layers, on a CPU only).
             weights: weights of the members of an ensemble; equal if not given.

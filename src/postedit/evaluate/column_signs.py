@@ -28,27 +28,27 @@ def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, te
         ter: TER of mt, with pe as the reference.
     """
     languages = [_language(side) for side in (src, mt, pe)]
-    if apart := _exchanged(*languages) or _other_script(mt, pe):
+    if apart := _swapped(*languages) or _other_script(mt, pe):
         return [apart]  # so a high TER has this cause
     signs = [_one_language(*languages)]
     if ter > _UNRELATED:
         signs.append(
-            f"the unedited MT has a TER of {ter:.0f}, as if pe were no corrections of mt: check that each line of the "
+            f"the unedited MT has a TER of {ter:.0f}, as if pe did not correct mt: check that each line of the "
             "files belongs to the same segment"
         )
     return list(filter(None, signs))
 
 
-def _exchanged(of_src: str | None, of_mt: str | None, of_pe: str | None) -> str:
+def _swapped(of_src: str | None, of_mt: str | None, of_pe: str | None) -> str:
     """Return why the languages of mt and pe suggest that columns are swapped; "" if they do not."""
     if None in (of_src, of_mt, of_pe):
         return ""
     if of_src == of_pe != of_mt:
         languages = f"src and pe read as one language ({of_src}), and mt as another ({of_mt})"
-        return f"{languages}: check whether src and mt are exchanged"
+        return f"{languages}: check whether src and mt are swapped"
     if of_src == of_mt != of_pe:
         languages = f"src and mt read as one language ({of_src}), and pe as another ({of_pe})"
-        return f"{languages}: check whether src and pe are exchanged, or mt was not translated"
+        return f"{languages}: check whether src and pe are swapped, or mt was not translated"
     return ""
 
 

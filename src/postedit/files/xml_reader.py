@@ -195,7 +195,7 @@ class XmlReader:
         try:
             self._parser.Parse(chunk, not chunk)
         except expat.ExpatError as error:
-            self._refuse(f"is not well-formed XML: {expat.ErrorString(error.code)}", (error.lineno, error.offset))
+            self._refuse(f"not well-formed XML: {expat.ErrorString(error.code)}", (error.lineno, error.offset))
         except DataError:
             raise
         except (LookupError, ValueError) as error:  # expat, for a multi-byte encoding

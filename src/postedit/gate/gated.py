@@ -15,7 +15,7 @@ from postedit.text.edits import check_edits
 
 
 class Gated(EditorWrapper[Editor]):
-    """Takes back those edits of another editor that do not pass a gate or have too little confidence."""
+    """Reverts those edits of another editor that do not pass a gate or have too little confidence."""
 
     def __init__(self, editor: Editor, gate: Gate | None = None, min_confidence: float = 0.0) -> None:
         """Put a gate behind `editor`.
@@ -68,7 +68,7 @@ class Gated(EditorWrapper[Editor]):
             for one, edit in zip(segments, edits, strict=True):
                 check_edits(one.mt or "", edit.text, edit.edits)
             if self.min_confidence and any(len(edit.confidences) < len(edit.edits) for edit in edits):
-                raise DataError("this editor has no confidence in its edits that min_confidence could compare")
+                raise DataError("min_confidence needs edits with confidences, which this editor does not give")
             return [
                 keep_edits(one.mt or "", edit, [value >= self.min_confidence for value in edit.confidences])
                 for one, edit in zip(segments, edits, strict=True)

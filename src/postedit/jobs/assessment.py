@@ -149,7 +149,7 @@ def _checked_editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
         if name in (*LEARNERS, NEURAL, KNOWN):
             raise DataError(f"editors: {name!r} is the name of an editor that is always tried; give yours another one")
         if not isinstance(editor, Editor):
-            raise DataError(f"editors: {name!r} is not an editor, but {editor!r:.80}; load one by PostEditor.load")
+            raise DataError(f"editors: {name!r} is not an editor, but {editor!r:.80}; load one with PostEditor.load")
     return dict(editors or {})
 
 

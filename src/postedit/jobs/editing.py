@@ -186,8 +186,7 @@ def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iter
             _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
     if first.mt is not None and editor.seem_swapped(first.src, [text or "" for text in first.mt]):
         _warn(
-            "src reads like the translation and mt like its source, as far as the first lines show: have they been "
-            "exchanged?",
+            "src and mt seem to be swapped: in the first lines, src reads like the translation and mt like its source",
             err,
         )
     return chain([first], windows)

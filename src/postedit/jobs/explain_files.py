@@ -53,10 +53,10 @@ def read_inputs(
         raise DataError("give either files, --src and --mt, or one sentence, --src-text and --mt-text")
     if src is None:
         if mt is not None or pe is not None:
-            raise DataError("--mt and --pe are files that go with --src; give the translation itself by --mt-text")
+            raise DataError("--mt and --pe name files, for use with --src; give a single translation with --mt-text")
         return ExplainInputs("one sentence", [src_text or ""], None if mt_text is None else [mt_text], None)
     if mt_text is not None:
-        raise DataError("--mt-text goes with --src-text; give the file of translations by --mt")
+        raise DataError("--mt-text goes with --src-text; give a file of translations with --mt")
     lines = read_aligned(src, *filter(None, (mt, pe)))
     return ExplainInputs(src.name, lines[src], lines[mt] if mt else None, lines[pe] if pe else None)
 
@@ -124,10 +124,10 @@ def check_model(
     """
     able = editor.abilities
     if (able.reasons or not able.evidence) and (mask or measure != "auto"):
-        given = "gives reasons with its edits, and none for words" if able.reasons else "gives no evidence for words"
+        given = "gives reasons for edits, not for words" if able.reasons else "gives no evidence for words"
         raise DataError(f"this model {given}: leave out --mask and --focus")
     if mask and "src" not in able.inputs:
-        raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
+        raise DataError("--mask removes cited words of src, but this model does not read src: leave it out")
     if "src" not in able.inputs and not able.reasons:
         warn(
             "this model reads only mt, so edits have no evidence in src, and there are no tables of which text leads, "
@@ -136,12 +136,12 @@ def check_model(
     if inputs.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
     if inputs.mt is not None and editor.seem_swapped(inputs.src, inputs.mt):
-        warn("src reads like the translation and mt like its source: have they been exchanged?")
+        warn("src and mt seem to be swapped: src reads like the translation and mt like its source")
     joint = any({"src", "mt"} <= set(key.streams) for key in able.attention)
     if measure == "attention" and not joint:
         raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
     if measure == "occlusion" and not {"src", "mt"} <= set(able.inputs):
-        raise DataError("this model does not read both src and mt, so nothing can be said of which one leads (--focus)")
+        raise DataError("--focus compares src and mt, but this model does not read both: leave it out")
     if not able.attention:
         message = "this model shows no attention, so the evidence of words and edits in src and mt is not known"
         if attention:

@@ -230,10 +230,11 @@ def _problem(
     if found.lines:
         return None
     other = f", {_other_languages(languages)}"
-    reasons = "; ".join(f"{count:,} {reason.removesuffix(other)}" for reason, count in found.left_out.most_common())
+    left_out = found.left_out.most_common()
+    reasons = "; ".join(f"{counted(count, 'unit')}: {reason.removesuffix(other)}" for reason, count in left_out)
     wanted = ""
     if any(reason.endswith(other) for reason in found.left_out):  # said once, not for each of many languages
-        wanted = f" from {' to '.join(languages)}; choose other languages by --languages"
+        wanted = f" from {' to '.join(languages)}; choose other languages with --languages"
     where = str(files[0]) if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'other file')}"
     return DataError(f"{where}: there is nothing to extract{wanted} ({reasons or 'no units'})")
 

@@ -132,7 +132,7 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
             f"{fault}, so that its folds (draft.folds) would have other lines; restore it, or start in a new folder"
         )
     if (changed or of_first_stage) and not accept:
-        raise DataError(f"{fault}; restore it, accept it by --accept-changed-data, or start in a new folder")
+        raise DataError(f"{fault}; restore it, accept it with --accept-changed-data, or start in a new folder")
     return changed, of_first_stage
 
 
@@ -150,7 +150,7 @@ def holds_run(folder: Path, resume: bool) -> bool:
             )
         return True
     if folder.is_dir() and any(path.name != _LOCK and not is_temporary(path, saved) for path in folder.iterdir()):
-        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder with --out")
     if resume:
         raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
     return False

@@ -43,8 +43,8 @@ def with_candidate(path: Path, unit: Unit) -> Line:
     machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
     former = [one for one in given if one.former]
     if not (machine or former):
-        was_machine = ", though it was machine translation: give --before" if unit.former_origin == "machine" else ""
-        raise LeftOut(f"no machine translation beside the target{was_machine}")
+        was_machine = ", though it was machine translation" if unit.former_origin == "machine" else ""
+        raise LeftOut(f"no machine translation beside the target{was_machine} (--before names files that have it)")
     candidate = machine[0] if machine else former[0]
     return Line(unit.source.text, candidate.target.text, target.text)
 
@@ -67,7 +67,7 @@ class BeforeAndAfter:
         if before.is_dir() != after.is_dir():
             raise DataError(f"{before} and {after}: give two files, or two folders with files of the same names")
         if before.samefile(after):
-            raise DataError(f"{before}: is given as before and as after post-editing, so that nothing was edited")
+            raise DataError(f"{before}: is given both as before and as after post-editing")
         self._before, self._after = before, after
         self._current: Path | None = None
         self._texts = _TextsBefore()

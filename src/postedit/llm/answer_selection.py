@@ -82,4 +82,4 @@ def check_scorer(scorer: Editor, name: str) -> None:
         DataError: if it cannot.
     """
     if not scorer.abilities.forced_scores:
-        raise DataError(f"llm.scorer: {name} gives no scores to the outputs of others")
+        raise DataError(f"llm.scorer: {name} cannot score the outputs of other models")

@@ -168,7 +168,7 @@ class ChatClient:
             attempt += 1
         self._failed_in_a_row += 1
         if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
-            raise EndpointError(f"{self._spec.config.address}: the last requests failed repeatedly: {fault}")
+            raise EndpointError(f"{self._spec.config.address}: requests keep failing: {fault}")
         raise NoReplyError
 
     def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
@@ -251,7 +251,7 @@ class ChatClient:
             ):
                 content = await read_body(answer)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-            return _Fault(0, f"it cannot be reached: {self._clean(str(error) or 'no connection')}", is_free=True)
+            return _Fault(0, f"cannot be reached: {self._clean(str(error) or 'no connection')}", is_free=True)
         except (TimeoutError, httpx.TimeoutException):
             return _Fault(0, f"no answer in {self._spec.config.timeout:g} seconds (llm.timeout)", is_free=False)
         except httpx.HTTPError as error:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from postedit.core.editor import Segment
 from postedit.core.files import atomic_write
+from postedit.core.wording import counted
 from postedit.data.blocks import blocks_of
 from postedit.llm.asking import Wanted
 from postedit.llm.llm_editor import LlmEditor
@@ -49,12 +50,12 @@ class Estimate:
 
     def __str__(self) -> str:
         """Return the estimate as a sentence."""
-        known = f" ({self.known:,} answers are known)" if self.known else ""
+        known = f" ({self.known:,} answers are stored)" if self.known else ""
         cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.4f} {self.currency}"
         took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
         passes = f" in at most {self.passes} passes" if self.passes > 1 else ""
         return (
-            f"Estimate for {self.segments:,} segments{passes}{known}: {self.requests:,} requests, "
+            f"Estimate for {self.segments:,} segments{passes}{known}: {counted(self.requests, 'request')}, "
             f"{self.prompt_tokens:,} tokens of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
         )
 
@@ -146,12 +147,13 @@ def summary(editor: LlmEditor) -> str:
     """Return a sentence with the cost and usage of the run."""
     found = report(editor)
     cost = "" if found["cost"] is None else f", {found['cost']:,.4f} {found['currency']}"
+    reused = found["answers known before"]
     again, left = (sum(found[name].values()) for name in ("asked again", "left as mt"))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in found["left as mt"].items())
     return (
         f"{editor.spec.model}: {found['requests']:,} requests answered, {found['failed requests']:,} failed, "
-        f"{found['prompt tokens']:,} + {found['answer tokens']:,} tokens{cost}; {found['answers known before']:,} "
-        f"answers known before; {again:,} segments asked again, {left:,} answers unusable"
+        f"{found['prompt tokens']:,} tokens of prompts, {found['answer tokens']:,} of answers{cost}; {reused:,} stored "
+        f"answers used; {again:,} segments asked about again, {left:,} answers unusable"
         f"{f' ({kinds})' if kinds else ''}"
     )
 

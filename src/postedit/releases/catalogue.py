@@ -207,7 +207,7 @@ def _first_here(models: Iterable[KnownModel]) -> KnownModel:
             return one
     pair = "-".join(wanted.pair)
     raise ModelFolderError(
-        f"{pair}: the model for {wanted.texts} is not here yet; `postedit models fetch {pair}` fetches it "
+        f"{pair}: its model ({wanted.texts}) is not installed; `postedit models fetch {pair}` fetches it "
         f"({wanted.bytes / 1e6:.1f} MB)"
     )
 

@@ -137,6 +137,6 @@ def _downloaded(address: str, size: int, show_progress: Callable[[int], None]) -
         reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise DataError(
             f"{address}: cannot be downloaded ({reason}); check the network, or get the file on another machine and "
-            "give its path by --from"
+            "give its path with --from"
         ) from None
     return bytes(content)

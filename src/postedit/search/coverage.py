@@ -37,7 +37,7 @@ class Coverage:
         """
         key = model.spec.coverage_key
         if key is None:
-            raise DataError("coverage_penalty counts soft attention, of which this model has none: leave it out")
+            raise DataError("coverage_penalty needs soft attention, which this model does not have: leave it out")
         streams = [batch.streams[name] for name in key.streams]
         counted = torch.cat([stream.mask & (stream.ids != EOS) for stream in streams], 1)
         return cls(key, price, counted, torch.zeros_like(counted, dtype=torch.float64))

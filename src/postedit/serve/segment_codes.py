@@ -164,7 +164,7 @@ def _check_nesting(base: MarkedText, order: Sequence[int]) -> None:
     rank = {index: row for row, index in enumerate(order)}
     for opened, closed in pairs.items():
         if rank[opened] > rank[closed]:
-            raise DataError(f"the target ends {_shown(base, opened)} before it begins; exchange both codes")
+            raise DataError(f"the target ends {_shown(base, opened)} before it begins; swap the two codes")
     waiting: list[int] = []
     crossed = _first_crossed(pairs, order, waiting)
     if crossed is not None and _first_crossed(pairs, range(len(base.codes)), []) is None:

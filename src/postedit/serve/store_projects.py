@@ -200,7 +200,7 @@ class Projects:
         memory = self._db.memory.of(project)
         with self._db.change(project, who) as change:
             if not memory.holds(number, connection=change.connection):
-                raise DataError(f"the project has no correction {number}, or it has been undone before")
+                raise DataError(f"the project has no correction {number}, or it has already been undone")
             entry = memory.undo(number, who, connection=change.connection)
             forget = sql.update(segments).where(segments.c.correction == number, _is_of(project))
             change.execute(forget.values(correction=None))

@@ -102,10 +102,10 @@ def check_edits(mt: str, text: str, edits: Sequence[Edit]) -> None:
         DataError: if they do not, or there are none.
     """
     if text != mt and not edits:
-        raise DataError("the editor returned a correction without its edits; find them by `edits_between`")
+        raise DataError("the editor returned a correction without its edits; find them with `edits_between`")
     if apply_edits(mt, text, edits) != text:
         raise DataError(
-            f"the editor returned edits that do not make {text!r:.80} of {mt!r:.80}; find them by `edits_between`"
+            f"the editor returned edits that do not make {text!r:.80} of {mt!r:.80}; find them with `edits_between`"
         )
 
 

@@ -54,7 +54,7 @@ def read_entries(path: str | Path, languages: tuple[str, str] | None = None) -> 
         size = path.stat().st_size
         data = path.read_bytes() if size <= _LARGEST else b""
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({reason_of(error)}){nearest_path(path)}") from None
+        raise DataError(f"{path}: cannot be read: {reason_of(error)}{nearest_path(path)}") from None
     if size > _LARGEST:
         raise DataError(f"{path}: has more than {_LARGEST // 1024**2} MB; divide it, and give one part")
     if path.suffix.lower() in (".tbx", ".xml"):
@@ -192,7 +192,7 @@ class _TbxReader:
             parser.Parse(data, True)
         except expat.ExpatError as error:
             place = f"{self.path}, line {error.lineno}, column {error.offset + 1}"
-            raise DataError(f"{place}: is not well-formed XML ({expat.ErrorString(error.code)})") from None
+            raise DataError(f"{place}: not well-formed XML ({expat.ErrorString(error.code)})") from None
         except (LookupError, ValueError) as error:  # from the decoder
             raise DataError(f"{self.path}: has an encoding that cannot be read ({error}); save it in UTF-8") from None
 

@@ -81,7 +81,7 @@ class CoverageLoss(nn.Module):
     def __init__(self, model: Seq2Seq, weight: float) -> None:
         super().__init__()
         if (key := model.spec.coverage_key) is None:
-            raise RecipeError("train.coverage counts soft attention, of which this model has none: leave it out")
+            raise RecipeError("train.coverage needs soft attention, which this model does not have: leave it out")
         self.model, self.key, self.weight = model, key, weight
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:

@@ -74,7 +74,7 @@ def test_undone_corrections_are_no_longer_in_effect(place: str) -> None:
         assert [one.correction.src for one in memory.corrections()] == ["source 2"]
         *_, last = memory.entries()
         assert (last.undoes, last.correction.src, last.correction.author) == (1, "source 1", "anna")
-        for number, message in ((1, "has been undone before"), (3, "has no correction 3"), (9, "has no correction 9")):
+        for number, message in ((1, "has already been undone"), (3, "has no correction 3"), (9, "has no correction 9")):
             with pytest.raises(DataError, match=message):
                 memory.undo(number)
         assert memory.position[:2] == (1, 3)
@@ -161,7 +161,7 @@ def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_reads_a_memory_makes_none(place: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="`postedit memory add` makes one"):
+    with pytest.raises(DataError, match="`postedit memory add` creates one"):
         CorrectionMemory(place, create=False)
     if "://" not in place:
         assert not Path(place).exists()

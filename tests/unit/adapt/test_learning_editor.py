@@ -81,7 +81,7 @@ def test_a_process_loads_the_editor_at_the_position_when_work_began(model: Path,
     later = MemorySpec.now(where, "auto", CONFIG).load([str(model)], None)
     assert later.edit(*texts)[0].score != first.edit(*texts)[0].score
     assert later.identity() != second.identity() == first.identity()
-    with pytest.raises(DataError, match="one model learns from corrections, not 2"):
+    with pytest.raises(DataError, match="only one model can learn from corrections, not 2"):
         spec.load([str(model)] * 2, None)
 
 

@@ -133,7 +133,7 @@ def test_exchanged_columns_are_warned_about(run: Any, tmp_path: Path) -> None:
     files = ("--json", tmp_path / "x.json", "--html", tmp_path / "x.html")
     result = run("assess", tmp_path / "x", "--neural-updates", 0, *files)
     assert result.exit_code == 0, result.output
-    told = "src and mt read as one language (de), and pe as another (en): check whether src and pe are exch"
+    told = "src and mt read as one language (de), and pe as another (en): check whether src and pe are swap"
     assert f"warning: {told}" in result.stderr
     assert json.loads((tmp_path / "x.json").read_text())["warnings"][0].startswith(told)
     assert f"{told[0].upper()}{told[1:]}" in (tmp_path / "x.html").read_text()

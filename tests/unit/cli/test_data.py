@@ -75,7 +75,7 @@ class TestStats:
         result = run("data", "stats", f"{mt},{src},{pe}", "--json", tmp_path / "out.json")
         assert "warning: src and pe read as one language (de), and mt as another (en)" in result.stderr
         found = json.loads((tmp_path / "out.json").read_text())["warnings"]
-        assert "check whether src and mt are exchanged" in found[0]
+        assert "check whether src and mt are swapped" in found[0]
         shortened = run("data", "stats", f"{src},{src},{mt}")  # as for models that read src as mt
         assert (shortened.exit_code, "warning" in shortened.stderr) == (0, False)
 

@@ -189,7 +189,7 @@ def test_without_mt_a_model_with_a_first_stage_drafts_it(run: Any, editor: Any, 
 def test_without_mt_a_model_that_needs_it_is_named(run: Any, editor: Any, files: Files) -> None:
     result = run("edit", "MODEL", "--src", files[0], "--out", files[2])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "MODEL corrects translations and has no first stage to write them; give --mt" in result.stderr
+    assert "MODEL corrects translations but cannot translate (it has no first stage); give --mt" in result.stderr
     assert not list(files[2].parent.glob("x.out*"))
 
 

@@ -310,10 +310,10 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, mo
             "may revert what search.banned asks for",
         ),
         (["sub", "--out", "sub/out"], "sub/out: is in the folder of the inputs; write the copies to another one"),
-        (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),
+        (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for lines of text; it cannot be combined with a.xlf"),
         (["empty", "--out", "out"], "empty: has no translation files"),
         (["other.xlf", "--out", "x.xlf"], "other.xlf: is not a translation file that can be read here"),
-        (["broken.xlf", "--out", "x.xlf"], "broken.xlf: line 3, column 3: is not well-formed XML"),
+        (["broken.xlf", "--out", "x.xlf"], "broken.xlf: line 3, column 3: not well-formed XML"),
         (["a.xlf", "--out", "x.xlf", "--set", "files.states=done"], "files.states"),
     ],
 )
@@ -391,7 +391,7 @@ def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_
     assert "2 of 3 files were not edited" in refused(result)
     assert "c.xliff: is not a translation file that can be read here" in " ".join(result.stderr.split())
     assert "not translation files: 2 files in the folders" in result.stderr
-    assert "b.xlf: line 3, column 3: is not well-formed XML" in result.stderr
+    assert "b.xlf: line 3, column 3: not well-formed XML" in result.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]
 
 
@@ -453,7 +453,7 @@ def test_a_memory_between_two_regions_needs_their_names(run: Any, tmp_path: Path
     tuvs = "".join(f'<tuv xml:lang="{one}"><seg>{one}</seg></tuv>' for one in ("en-US", "en-GB"))
     (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header srclang="en-US"/><body><tu>{tuvs}</tu></body></tmx>')
     extract = ("data", "extract", tmp_path / "a.tmx", "--parallel", "--out", tmp_path / "t")
-    assert "nothing to extract (1 not in two languages (--languages also chooses" in refused(run(*extract))
+    assert "nothing to extract (1 unit: not in two languages (--languages also chooses" in refused(run(*extract))
     assert run(*extract, "--languages", "en-US:en-GB").exit_code == 0
     assert (tmp_path / "t.pe").read_text() == "en-GB\n"
 
@@ -478,7 +478,7 @@ def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Pat
     for odd, named in (("zh-TW", "zh-hant"), ("x y&#10;z", "an unknown language")):
         path.write_text(path.read_text().replace('target-language="fr"', f'target-language="{odd}"'))
         result = run("data", "extract", path, "--parallel", "--languages", "en:zh", "--out", tmp_path / "t")
-        told = f"nothing to extract from en to zh; choose other languages by --languages (1 from en to {named})"
+        told = f"nothing to extract from en to zh; choose other languages with --languages (1 unit: from en to {named})"
         assert told in refused(result)
         path.write_text(path.read_text().replace(odd, "fr"))
     assert "must be two languages" in refused(
@@ -600,11 +600,11 @@ def test_triplets_come_from_the_history_of_segments(run: Any, tmp_path: Path) ->
 def test_nothing_to_extract_is_an_error_and_leaves_no_file(run: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "a.xlf", UNITS[2])
     result = run("data", "extract", path, "--out", tmp_path / "t")
-    assert f"{path}: there is nothing to extract (1 no target)" in " ".join(refused(result).split())
+    assert f"{path}: there is nothing to extract (1 unit: no target)" in " ".join(refused(result).split())
     assert list(tmp_path.iterdir()) == [path]
     write(tmp_path / "b.xlf", UNITS[2])
     of_folder = " ".join(refused(run("data", "extract", tmp_path, "--out", tmp_path / "t")).split())
-    assert f"{path} and 1 other file: there is nothing to extract (2 no target)" in of_folder
+    assert f"{path} and 1 other file: there is nothing to extract (2 units: no target)" in of_folder
 
 
 def test_the_shipped_model_corrects_a_file(run: Any, tmp_path: Path) -> None:

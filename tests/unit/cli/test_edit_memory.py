@@ -166,7 +166,7 @@ def test_translation_files_learn_and_resume(
         (["--memory", "x.src"], "x.src: is a file of another program, not a memory of corrections"),
         (["--memory", "memory.db", "--gate", "x.src"], "leave out one or the other"),
         (["--memory", "memory.db", "--dtype", "int8"], "a model that learns needs float32 weights"),
-        (["--memory", "memory.db", "MODEL"], "one model learns from corrections, not 2"),
+        (["--memory", "memory.db", "MODEL"], "only one model can learn from corrections, not 2"),
         (["--memory", "memory.db", "--set", "online.rate=0"], "online.rate"),
         (["--learn", "nearest"], "--learn says how a model learns from corrections; give --memory with it"),
         (["--set", "nearest.most=3"], "--set nearest... says how a model learns"),

@@ -41,7 +41,7 @@ from postedit.search import SearchConfig
         ),
         (
             ["--beam", 1, *search("shortlist=99", "post_edit_penalty=1")],
-            "search.shortlist does not go with search.post_edit_penalty: that",
+            "search.shortlist cannot be combined with search.post_edit_penalty, which",
         ),
         (
             ["--set", "ensemble.space=probability"],
@@ -137,7 +137,7 @@ def test_scoring_refuses_what_is_of_a_search(run: Any, editor: Any, files: Files
     given = [str(part).replace("FILE", str(words)) for part in given]
     result = run(*options(files, "--force", files[1], *given))
     assert (result.exit_code, editor.loaded) == (1, [])
-    assert "it does not go with search." in " ".join(result.stderr.split())
+    assert "it cannot be combined with search." in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("line", ["a\tb\tc", "a\t", "\tb"])

@@ -92,7 +92,7 @@ class TestInput:
         for given in ((pipe(SRC), mt), (src, pipe(MT)), ("-", mt)):
             result = run("edit", "MODEL", "--src", given[0], "--mt", given[1], "--out", tmp_path / "out", "--resume")
             assert (result.exit_code, editor.loaded) == (1, [])
-            assert "--resume needs --src and --out, and regular files" in result.stderr
+            assert "--resume works only with --src and --out" in result.stderr
 
     def test_an_interruption_advises_no_resume_of_a_pipe(self, run: Any, editor: Any, mt: Path, tmp_path: Path) -> None:
         editor.raise_at = {"mt 3": KeyboardInterrupt()}

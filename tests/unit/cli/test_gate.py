@@ -95,7 +95,7 @@ def test_exchanged_sides_are_told(run: Any, model: Path, tmp_path: Path, monkeyp
     seen: list[tuple[str, str]] = []
     monkeypatch.setattr(PostEditor, "seem_swapped", lambda _, src, mt: not seen.append((src[0], mt[0])))
     result = run("gate", model, *files(tmp_path, MT), "--out", tmp_path / "gate.json")
-    assert "warning: src reads like the translation and mt like its source" in result.stderr
+    assert "warning: src and mt seem to be swapped" in result.stderr
     assert seen == [(SRC[0], MT[0])]
 
 

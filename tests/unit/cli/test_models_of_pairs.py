@@ -56,7 +56,7 @@ def test_a_fetch_of_several_checks_all_names_first(run: Any, world: World) -> No
 def test_a_release_file_is_given_by_its_option(run: Any, world: World) -> None:
     file = world.releases / "house.en-de-1.tar.xz"
     message = refused(run("models", "fetch", file))
-    assert f"is a file; give the language pair, and the release file by --from {file}" in message
+    assert f"is a file; give the language pair, and the release file with --from {file}" in message
 
 
 def test_explain_and_simulate_take_a_pair(run: Any, world: World, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_explain_and_simulate_take_a_pair(run: Any, world: World, tmp_path: Path
 
 def test_files_choose_the_model_by_their_languages(run: Any, world: World, tmp_path: Path) -> None:
     given, out = write(tmp_path / "a.xlf", unit(1, *PAIR)), tmp_path / "out.xlf"
-    assert "en-de: the model for texts of house.en-de is not here yet" in refused(run("edit", given, "--out", out))
+    assert "en-de: its model (texts of house.en-de) is not installed" in refused(run("edit", given, "--out", out))
     run("models", "fetch", "en-de", "en-fr", "--from", world.releases)
     result = run("edit", given, "--out", out)
     assert result.exit_code == 0, result.stderr
@@ -133,7 +133,7 @@ def test_a_file_without_source_language_gets_the_only_model(run: Any, world: Wor
     given.write_text(f'msgid ""\nmsgstr "Language: de_AT\\n"\n\n#, fuzzy\nmsgid "{PAIR[0]}"\nmsgstr "{PAIR[1]}"\n')
     result = run("edit", given, "--out", out)
     assert result.exit_code == 0, result.stderr
-    assert "Model: house.en-de (texts of house.en-de); name another to use that" in result.stderr
+    assert "Model: house.en-de (texts of house.en-de); to use another, name it" in result.stderr
     other = write(tmp_path / "b.xlf", unit(1, *PAIR))
     assert "house.en-de" in run("edit", given, other, "--out", tmp_path / "both").stderr
     given.write_text(given.read_text().replace("de_AT", "ar"))

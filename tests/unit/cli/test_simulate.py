@@ -71,7 +71,7 @@ def test_curve_of_one_window_is_seen_and_its_title_is_not_tex(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["OTHER"], "one model learns from corrections, not 2"),
+        (["OTHER"], "only one model can learn from corrections, not 2"),
         (["--plot", "x.jpg"], "the name of a picture must end in .png, .svg, .pdf"),
         (["--set", "search.beams=2"], "search.beams: no such option"),
         (["--set", "online.rate=0"], "online.rate"),

@@ -115,7 +115,7 @@ def test_an_editor_may_give_no_confidences(editor: TableEditor) -> None:
     assert [one["confidence"] for one in edit_records(unsure.edit(SRC[:1], MT[:1])[0])] == [None, None]
     assert Gated(unsure).edit(SRC[:1], MT[:1])[0].changed
     for one in (unsure, Chain(unsure, editor)):
-        with pytest.raises(DataError, match="no confidence in its edits"):
+        with pytest.raises(DataError, match="needs edits with confidences"):
             Gated(one, min_confidence=0.5).edit(SRC[:1], MT[:1])
     assert explain(unsure, SRC[:1], MT[:1], PE[:1])[0] is not None
     unsure.search = SearchConfig(banned=("Haus",))

@@ -256,10 +256,25 @@ def test_parallel_text_has_no_mt(tmp_path: Path) -> None:
     assert "1 skipped: pe is empty (line 2)" in str(report)
 
 
+def test_no_data_beside_the_recipe_asks_for_its_folder(tmp_path: Path) -> None:
+    values = {"train": "train", "dev": "dev"}
+    _, problems = load_config(DataConfig, values, "data").resolve(tmp_path)
+    assert problems[-1] == "data.dir: not set, so paths start from the recipe's folder; --set data.dir=FOLDER sets it"
+    _, of_folder = load_config(DataConfig, {**values, "dir": str(tmp_path)}, "data").resolve(Path("/elsewhere"))
+    assert of_folder == problems[:-1]
+    (tmp_path / "dev.pe").write_text("a\n")
+    assert len(load_config(DataConfig, values, "data").resolve(tmp_path)[1]) == 5, "so the folder is right"
+
+
 def test_parallel_text_in_a_recipe(tmp_path: Path) -> None:
     values = {"train": {"src": "train.en", "pe": "train.de"}, "dev": {"src": "x.tsv", "pe": "x.tsv"}}
     config, problems = load_config(DataConfig, values, "data").resolve(tmp_path)
-    assert [problem.partition(" ")[0] for problem in problems] == ["data.train.0:", "data.train.0:", "data.dev:"]
+    assert [problem.partition(":")[0] for problem in problems] == [
+        "data.train.0",
+        "data.train.0",
+        "data.dev",
+        "data.dir",
+    ]
     assert config.train[0].mt is None
     assert load_config(DataConfig, config.model_dump(mode="json", exclude_none=True), "data") == config
 

@@ -164,7 +164,7 @@ def test_a_text_file_is_no_model(models: list[Path], tmp_path: Path) -> None:
     for given in ([tmp_path / "s"], [tmp_path / "recipe.toml"], [tmp_path / "s", models[0]]):
         with pytest.raises(
             ModelFolderError,
-            match=r"(s|toml): is not a model, nor an XLIFF, TMX or PO file; lines are",
+            match=r"(s|toml): neither a model nor an XLIFF, TMX or PO file; give lines",
         ):
             PostEditor.load(*given)
 

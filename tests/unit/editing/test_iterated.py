@@ -75,7 +75,7 @@ def test_one_pass_is_the_editor_itself() -> None:
 
 
 def test_what_passes_do_not_go_with() -> None:
-    with pytest.raises(DataError, match="give mt, or one pass"):
+    with pytest.raises(DataError, match="give mt, or set passes to 1"):
         Iterated(Table(), 2).edit(["s"])
     with pytest.raises(DataError, match="at least 1"):
         Iterated(Table(), 0)
@@ -83,7 +83,7 @@ def test_what_passes_do_not_go_with() -> None:
     able.abilities = Abilities(needs_mt=False, n_best=True)
     with pytest.raises(DataError, match="passes go on with one correction per segment: n_best must be 1, not 2"):
         Iterated(able, 2).edit(["s"], ["a"], beam=2, n_best=2)
-    with pytest.raises(DataError, match="give mt, or one pass"):
+    with pytest.raises(DataError, match="give mt, or set passes to 1"):
         Iterated(able, 2).edit(["s", "s"], ["a", None])
 
 

@@ -256,7 +256,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is not valid Unicode"),
         (None, ["a"], {}, "src is a list of segments, not None"),
         (np.array("a"), ["a"], {}, r"src is a list of segments, not array\('a'"),
-        (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "no first stage to write them: segment 1 has no mt"),
+        (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "segment 1 has no mt; this editor corrects"),
         (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),
         (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for the segment"),
         (["a"], ["b"], {"prefix": np.array("b")}, "prefix must be a list with one entry for the segment"),

@@ -126,7 +126,7 @@ def test_numbers_of_numpy_are_as_those_of_python(path: Path) -> None:
 def test_edits_that_do_not_lead_to_the_text_are_told(path: Path, at: tuple[int, int]) -> None:
     editor = Changed(lambda one: replace(one, edits=tuple(replace(edit, mt_span=at) for edit in one.edits)))
     with pytest.raises(
-        DataError, match="edits that do not make 'das Heim' of 'das Haus'; find them by `edits_between`"
+        DataError, match="edits that do not make 'das Heim' of 'das Haus'; find them with `edits_between`"
     ):
         edit_file(editor, path, path.with_name("b.xlf"))
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_edited_leaves_no_copy(path: Path) -> None:
     with pytest.raises(DataError, match="from en to de, and the model from en to fr"):
         edit_file(editor, path, out)
     editor.abilities, editor.with_edits = Abilities(), False
-    with pytest.raises(DataError, match="a correction without its edits; find them by `edits_between`"):
+    with pytest.raises(DataError, match="a correction without its edits; find them with `edits_between`"):
         edit_file(editor, path, out)
     with pytest.raises(OutputError):
         edit_file(editor, path, path / "b.xlf")

@@ -141,7 +141,7 @@ def test_files_before_are_others_that_exist(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     with pytest.raises(DataError, match="nowhere: there is no such file or folder"):
         BeforeAndAfter(tmp_path / "nowhere", after)
-    with pytest.raises(DataError, match="is given as before and as after"):
+    with pytest.raises(DataError, match="is given both as before and as after"):
         BeforeAndAfter(after, after)
     with pytest.raises(DataError, match="give two files, or two folders"):
         BeforeAndAfter(before, after / "0.tmx")

@@ -146,7 +146,7 @@ def test_tune_combines_it_with_a_neural_model(
         assert (tmp_path / "again").read_text() == (tmp_path / "hyp").read_text()
 
         estimated = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--estimate")
-        assert "Estimate for 12 segments (48 answers are known): 0 requests" in estimated.stderr
+        assert "Estimate for 12 segments (48 answers are stored): 0 requests" in estimated.stderr
         other = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--set", "llm.segments=2")
         assert "asked with other options" in other.output, other.output
         fewer = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--set", "llm.samples=2")

@@ -35,7 +35,7 @@ def test_without_languages_it_is_the_one_that_comes_with_postedit() -> None:
 
 def test_a_model_that_is_not_here_says_how_it_is_fetched(world: World) -> None:
     with pytest.raises(
-        ModelFolderError, match=r"en-fr: the model for .* is not here yet; `postedit models fetch en-fr`"
+        ModelFolderError, match=r"en-fr: its model \(.*\) is not installed; `postedit models fetch en-fr`"
     ):
         PostEditor.load("en-fr")
 

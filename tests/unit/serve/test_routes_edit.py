@@ -258,7 +258,7 @@ def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
         body["segments"] = [{**segment, **values}]
         answer = service.client.post("/v1/edit", json=body)
         assert answer.status_code == 422
-        assert "not content of XLIFF: is not well-formed XML" in answer.json()["error"]["message"]
+        assert "not content of XLIFF: not well-formed XML" in answer.json()["error"]["message"]
 
 
 def test_many_inline_codes_are_read_beside_the_event_loop(

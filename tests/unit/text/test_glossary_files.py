@@ -88,7 +88,7 @@ def test_tbx_3_is_read_in_the_languages_named(tmp_path: Path) -> None:
         ("t.csv", "source,target,forbiden\n", "line 1: no column is called 'forbiden'.*forbidden"),
         ("t.csv", 'a,"b"c\n', "line 1: is not a line of a table"),
         ("t.ods", "", ".csv, .tsv or .tbx"),
-        ("t.tbx", "<martif><a></martif>", "line 1, column 14: is not well-formed"),
+        ("t.tbx", "<martif><a></martif>", "line 1, column 14: not well-formed"),
         ("t.tbx", "<html></html>", "line 1: <html> is not a glossary"),
         ("t.tbx", '<!DOCTYPE martif [\n<!ENTITY a "b">]><martif>&a;</martif>', "line 2: declares an entity"),
         ("t.tbx", "<martif>" + "<a>" * 200, "more than 100 elements"),
@@ -122,7 +122,7 @@ def test_a_path_that_exists_is_not_suggested_for_itself(tmp_path: Path) -> None:
     (tmp_path / "terms").mkdir()
     with pytest.raises(DataError) as caught:
         read_entries(tmp_path / "terms")
-    assert str(caught.value) == f"{tmp_path / 'terms'}: cannot be read (Is a directory)"
+    assert str(caught.value) == f"{tmp_path / 'terms'}: cannot be read: Is a directory"
 
 
 @pytest.mark.parametrize("languages", ["en:de", ("en",), ("en", "de", "fr"), ("en", None), 5, np.array("en")])
