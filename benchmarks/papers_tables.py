@@ -223,7 +223,7 @@ def changes(subject: Subject) -> Values:
 
 
 def spared(subject: Subject) -> Values:
-    shifts, substitutions, insertions, deletions, every = analyses.edits_spared(subject.systems).rows[-1].values
+    shifts, substitutions, insertions, deletions, every = analyses.edits_saved(subject.systems).rows[-1].values
     return insertions, deletions, substitutions, shifts, every
 
 

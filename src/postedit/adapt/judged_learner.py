@@ -13,7 +13,7 @@ from postedit.adapt.remembering import say_nothing
 class JudgedLearner(ABC):
     """A learner that learns corrections one after another, and judges each of the latest ones before it is learnt.
 
-    A correction is judged by the number of edits that its post-editor would have been spared by what earlier
+    A correction is judged by the number of edits that its post-editor would have been saved by what earlier
     corrections taught; it is negative if there would have been more edits. Learning helps if the sum over the watched
     corrections exceeds its standard error. This depends only on the corrections in the memory, so an undone correction
     leaves no trace.
@@ -31,7 +31,7 @@ class JudgedLearner(ABC):
 
     @property
     def helps(self) -> bool:
-        """Whether what was learnt has spared post-editors edits."""
+        """Whether what was learnt has saved post-editors edits."""
         spared = [self._spared[place] for place in range(self._window(self._learnt), self._learnt)]
         return not self._watched or sum(spared) > math.sqrt(sum(one * one for one in spared))
 
@@ -82,7 +82,7 @@ class JudgedLearner(ABC):
 
     @abstractmethod
     def _judge(self, place: int) -> int:
-        """Return how many edits the corrections before the one at `place` would have spared its post-editor."""
+        """Return how many edits the corrections before the one at `place` would have saved its post-editor."""
 
     @abstractmethod
     def _learn(self, place: int) -> None:

@@ -80,7 +80,7 @@ def assess(
     ] = 0.0,
     least_share: Annotated[
         float,
-        typer.Option(rich_help_panel=_WORK, help="Share of the edits that an editor must spare to be worthwhile."),
+        typer.Option(rich_help_panel=_WORK, help="Share of the edits that an editor must save to be worthwhile."),
     ] = 0.02,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="The answer, charts and all tables in one HTML file.")

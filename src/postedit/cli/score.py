@@ -131,7 +131,7 @@ def score(
     scores = [system.scores for system in systems]
     tables = [analyses.edits_left(systems)]
     if mt is not None:
-        tables = [analyses.faithfulness(systems), *tables, analyses.edits_spared(systems), analyses.edits_made(systems)]
+        tables = [analyses.faithfulness(systems), *tables, analyses.edits_saved(systems), analyses.edits_made(systems)]
     compared = analyses.compared(systems, test.tokenize, resamples)
     significance = analyses.significance(systems, compared)
     tables += [*significance, *(analyses.over_seeds(systems, compared) if seeds else ())]

@@ -102,8 +102,8 @@ def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
     return Table("edits left to do", ("system",), columns([*KINDS, "all"]), rows, note)
 
 
-def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return the percentage of edits that each system spares, by kind; the first system must be the unedited MT."""
+def edits_saved(systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return the percentage of edits that each system saves, by kind; the first system must be the unedited MT."""
     base = _left(systems[0])
     rows = tuple(
         TableRow(
@@ -112,7 +112,7 @@ def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
         for system in systems[1:]
     )
     note = "Edits saved, as a percentage of the edits of the same kind that the unedited MT needs."
-    return Table("edits spared, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
+    return Table("edits saved, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
 
 
 _EDITS_MADE: Final = (*columns(["made", "needed", "right"]), *columns(["precision", "recall", "F1"], 1))
@@ -305,7 +305,7 @@ def _words(system: EvaluatedSystem) -> WordEdits:
 
 
 def _gain_per_edit(first: Counts, system: Counts) -> float | None:
-    """Return the TER edits spared per TER edit made, compared with the unedited MT; None if none are made."""
+    """Return the TER edits saved per TER edit made, compared with the unedited MT; None if none are made."""
     made, gain = int(system.made.total), int(first.left.total - system.left.total)
     return gain / made if made else None
 

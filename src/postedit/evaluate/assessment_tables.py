@@ -28,9 +28,9 @@ def gains(found: Assessment) -> Table:
         shares = (percentage(points, ter) for points in gain)
         counts = (int(one.sentences.changed.sum()), one.better, one.worse)
         rows.append(TableRow((one.name, one.how), (*gain, *shares, *counts)))
-    names = columns(["gain, TER", "from", "to"], 2) + columns(["edits spared %", "from %", "to %"], 1)
+    names = columns(["gain, TER", "from", "to"], 2) + columns(["edits saved %", "from %", "to %"], 1)
     note = (
-        f"TER of the unedited MT, {ter:.2f}, less that of the editor; edits spared, in per cent of those that the "
+        f"TER of the unedited MT, {ter:.2f}, less that of the editor; edits saved, in per cent of those that the "
         f"unedited MT needs. From, to: {_INTERVAL} of the gain on all such text. Changed, better, worse: of "
         f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, and tried on "
         "the others."
@@ -78,7 +78,7 @@ def forecasts(found: Assessment) -> Table:
             size = f"{expected.number}{' (rough)' * expected.is_rough}"
             rows.append(TableRow((one.name, size), (*expected.gain, *shares, *hours)))
     names = columns(["gain, TER", "from", "to"], 2)
-    names += columns(["edits spared %", "from %", "to %", "hours saved", "from h", "to h"], 1)
+    names += columns(["edits saved %", "from %", "to %", "hours saved", "from h", "to h"], 1)
     note = (
         "What the editors that were trained here are expected to gain with so many triplets of the same kind of text. "
         "A few hundred triplets say little about how fast a gain grows, so that it is taken from public data sets for "

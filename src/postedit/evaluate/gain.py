@@ -1,6 +1,6 @@
 """The gain of an editor over unedited MT, measured on a few hundred sentences, with an interval for small samples.
 
-The gain is the TER of the unedited MT minus that of the editor's outputs: edits spared, in per cent of the words of pe.
+The gain is the TER of the unedited MT minus that of the editor's outputs: edits saved, in per cent of the words of pe.
 For three reasons, the interval of a sentence bootstrap would be too narrow here; it is widened for each (ADR 41):
 
 - Changes are rare. An editor that changed nothing in 100 sentences may change the next one. So two imaginary sentences
@@ -49,7 +49,7 @@ class SentenceGains:
     """The gains of an editor in each sentence.
 
     Args:
-        spared: Int[sentences], TER edits that the editor spares; negative: edits that it adds.
+        spared: Int[sentences], TER edits that the editor saves; negative: edits that it adds.
         words: Int[sentences], number of words of pe.
         changed: Bool[sentences], whether the editor changed mt.
         folds: Int[sentences], cross-validation fold of each sentence; None for an editor that was not cross-validated.
@@ -76,7 +76,7 @@ class SentenceGains:
         return Gain(self.points, self.points - 100.0 * half, self.points + 100.0 * half)
 
     def _half_by_folds(self, folds: Ints, rest: Floats, confidence: float) -> float:
-        """Return half the width of the interval of the number of edits spared, from the differences between folds."""
+        """Return half the width of the interval of the number of edits saved, from the differences between folds."""
         sums = np.bincount(folds, rest)
         count = len(sums)
         variance = (float(sums @ sums) + _ADDED) * count / (count - 1)

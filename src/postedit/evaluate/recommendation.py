@@ -42,7 +42,7 @@ class Workload:
         editing_share: share of that time that is spent on edits; the rest is spent on reading, which no editor saves.
         hour_price: price of an hour of a post-editor; None: not known.
         machine_price: price of an hour of the machine.
-        least_share: smallest share of the edits that an editor must spare to be worth the trouble.
+        least_share: smallest share of the edits that an editor must save to be worth the trouble.
 
     Raises:
         DataError: if a value is not a number, or out of range.
@@ -180,7 +180,7 @@ def costs(editor: EditorGain, work: Workload) -> float | None:
 
 
 class Recommendation(NamedTuple):
-    """The answer, the editor that it is about (for "no", the best one at hand), and the reason."""
+    """The answer, the editor that it is about (for "no", the best one tried), and the reason."""
 
     answer: Answer
     editor: str
@@ -212,10 +212,10 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
         if not loss:
             unknown = "; what it costs is not known" * _is_unpriced(one, work)
             return Recommendation(
-                "yes", one.name, f"{one.name} spares {_chosen_gain_in_words(one, editors, ter)}{unknown}"
+                "yes", one.name, f"{one.name} saves {_chosen_gain_in_words(one, editors, ter)}{unknown}"
             )
     best = (helpful or ordered)[0]
-    now = f"the best editor at hand, {best.name}, spares {_chosen_gain_in_words(best, editors, ter)}"
+    now = f"the best editor tried, {best.name}, saves {_chosen_gain_in_words(best, editors, ter)}"
     if losses:
         now += f", but {losses[0]}"
     hopes = list(_hopes(ordered, ter, least, work))
@@ -235,7 +235,7 @@ def _hopes(editors: Sequence[EditorGain], ter: float, least: float, work: Worklo
         for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
             if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
                 told = (
-                    f"with {expected.number} triplets {one.name} is expected to spare "
+                    f"with {expected.number} triplets {one.name} is expected to save "
                     f"{_gain_in_words(expected.gain, ter)}{', which is rough' * expected.is_rough}"
                 )
                 yield Recommendation("all" if expected.is_given else "later", one.name, told)

@@ -92,7 +92,7 @@ class EvaluatedSystem:
     buckets: Mapping[tuple[str, str], Counts]  # by division and label; see `postedit.evaluate.counts.buckets`
     resampled: Counts  # the first `SCORED` counts of each group of `group_of`
     rates: Ints  # Int[RATE_BINS+1], histogram of sentences by TER
-    gains: Ints  # Int[2*MOST_GAIN+1], sentences that differ from mt by edits spared, compared with the first system
+    gains: Ints  # Int[2*MOST_GAIN+1], sentences that differ from mt by edits saved, compared with the first system
     listed: Ints  # Int[sentences,3], the first `LISTED`: edits left, their kinds as bits, words of the post-edit
 
 

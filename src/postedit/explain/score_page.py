@@ -63,7 +63,7 @@ def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
         gains = [Series(system.name, list(system.gains), colour) for colour, system in changed]
         inner = [f"{place:+d}" if place else "0" for place in range(1 - MOST_GAIN, MOST_GAIN)]
         labels = [f"≤-{MOST_GAIN}", *inner, f"≥+{MOST_GAIN}"]
-        title = "Changed sentences by edits spared (right: better than mt; left: worse)"
+        title = "Changed sentences by edits saved (right: better than mt; left: worse)"
         charts.insert(1, bar_chart(title, labels, gains, "sentences"))
     heading = '<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>'
     return f'{heading}<div class="charts">{"".join(charts)}</div></section>'

@@ -103,7 +103,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
         "scores",
         "faithfulness",
         "edits left to do",
-        "edits spared, %",
+        "edits saved, %",
         "edits made",
         "confidence intervals",
         "significance of TER",

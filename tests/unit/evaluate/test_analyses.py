@@ -44,7 +44,7 @@ def test_edits_left_and_spared(test_set: TestSet) -> None:
     systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     base = of(analyses.edits_left(systems), UNEDITED_MT)
     assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
-    spared = analyses.edits_spared(systems)
+    spared = analyses.edits_saved(systems)
     assert of(spared, "good") == {
         "shifts": 100.0,
         "substitutions": 100.0,

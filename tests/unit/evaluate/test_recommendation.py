@@ -37,7 +37,7 @@ def assessment(*editors: EditorGain, **work: Any) -> Assessment:
 def test_the_best_editor_that_surely_helps_is_recommended() -> None:
     found = recommendation([editor("bad", HARMFUL), editor("good", GOOD)], TER)
     assert (found.answer, found.editor) == ("yes", "good")
-    assert "good spares" in found.reason
+    assert "good saves" in found.reason
     assert "95% interval" in found.reason
 
 
@@ -57,7 +57,7 @@ def test_a_gain_too_small_to_matter_is_a_no() -> None:
 def test_more_triplets_are_recommended_if_they_probably_bring_a_gain() -> None:
     found = recommendation([editor("one", HOPEFUL, IDLE)], TER)
     assert found.answer == "later"
-    assert "triplets one is expected to spare" in found.reason
+    assert "triplets one is expected to save" in found.reason
 
 
 def test_triplets_that_are_there_are_not_asked_for() -> None:
@@ -65,7 +65,7 @@ def test_triplets_that_are_there_are_not_asked_for() -> None:
     found = assessment(replace(hopeful, half=None, name="other"), hopeful)
     answer, name, reason = recommendation(found.editors, TER)
     assert (answer, name) == ("all", "one")
-    assert "with all 30,000 given triplets one is expected to spare" in reason
+    assert "with all 30,000 given triplets one is expected to save" in reason
     assert [row.labels[1] for row in assessment_tables(found)[2].rows] == ["all 30,000 given (rough)"]
     assert [(one["triplets"], one["given"]) for one in found.to_dict()["editors"][1]["expected"]] == [(30_000, True)]
 
@@ -136,7 +136,7 @@ def test_another_editor_that_pays_is_recommended_now_or_later() -> None:
     hopeful = editor("one", HOPEFUL, IDLE)
     found = recommendation([dear, hopeful], TER, work)
     assert found[:2] == ("later", "one")
-    assert "llm, spares" in found.reason
+    assert "llm, saves" in found.reason
     assert "but it costs 5,000 EUR for all the work" in found.reason
     slow = editor("one", HOPEFUL, IDLE, editing_seconds=36_000)
     dear_machine = Workload(words=60_000, hour_price=30.0, machine_price=1_000.0)

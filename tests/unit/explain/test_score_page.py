@@ -171,7 +171,7 @@ def test_the_letters_of_all_texts_decide_on_direction(tmp_path: Path) -> None:
 def test_sorting_and_filtering(tmp_path: Path) -> None:
     expected = {
         "worst": ["2", "1", "3", "4"],  # TER 200, 100, 50, 0
-        "gain": ["4", "2", "3", "1"],  # edits spared 1, 0, 0, -2
+        "gain": ["4", "2", "3", "1"],  # edits saved 1, 0, 0, -2
         "long": ["1", "3", "4", "2"],
         "worse": ["1"],
         "better": ["4"],
