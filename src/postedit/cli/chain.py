@@ -17,7 +17,7 @@ def chain(
         tuple[str, str],
         typer.Argument(metavar="FIRST SECOND", help="Model folders or language pairs, neural or phrase-based."),
     ],
-    src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
+    src: Annotated[Path, typer.Option(help="Source lines of the dev set.")],
     mt: shared.DevMtOption,
     pe: shared.DevPeOption,
     out: Annotated[Path, typer.Option(help="Folder of the chain, which is a model folder.")],
@@ -32,7 +32,7 @@ def chain(
     """Let a second model correct what a first one writes, as one model.
 
     A phrase-based model often corrects errors that a neural model leaves. The chain has copies of both models, with
-    the pair of edit costs that is best on the development set, so report scores on another set. To combine the scores
+    the pair of edit costs that is best on the dev set, so report scores on another set. To combine the scores
     of several models for one output instead, use `postedit tune`.
     """
     costs = _costs_of(edit_costs)

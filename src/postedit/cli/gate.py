@@ -25,15 +25,13 @@ def gate(
         list[str],
         typer.Argument(metavar="MODEL", help="The models that `postedit edit` will be given, in the same order."),
     ],
-    src: Annotated[
-        Path, typer.Option(help="Source lines of a development set that no model was trained on or selected by.")
-    ],
+    src: Annotated[Path, typer.Option(help="Source lines of a dev set that no model was trained on or selected by.")],
     mt: shared.DevMtOption,
     pe: shared.DevPeOption,
     out: Annotated[Path, typer.Option(help="The gate to write, a JSON file for `postedit edit --gate`.")],
     level: Annotated[
         Literal["auto", "sentence", "edit"],
-        typer.Option(help="Decide on whole lines, on each edit, or on whichever is better on the development set."),
+        typer.Option(help="Decide on whole lines, on each edit, or on whichever is better on the dev set."),
     ] = "auto",
     tokenize: shared.TokenizeOption = "none",
     confidence: Annotated[
@@ -56,8 +54,8 @@ def gate(
 ) -> None:
     """Learn which edits of a model to keep, so that its output is, with a given confidence, no worse than mt.
 
-    The gate is learnt on one part of the development set and tested on the rest. If no gate passes the test, it stays
-    closed: the output is mt. The test holds for text like that of the development set.
+    The gate is learnt on one part of the dev set and tested on the rest. If no gate passes the test, it stays
+    closed: the output is mt. The test holds for text like that of the dev set.
     """
     options = CommandOptions.read(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     options.check_revertible("gates")
@@ -150,5 +148,5 @@ def _report(found: "Calibrated", confidence: float) -> str:
     return (
         f"{passes}\nOn the {lines} of the test: {found.gain:+.3f} TER edits saved per line, "
         f"{found.ungated:+.3f} without gate; {error}\n"
-        "This holds for text like that of the development set, if no model was trained on it or selected by it"
+        "This holds for text like that of the dev set, if no model was trained on it or selected by it"
     )

@@ -46,7 +46,7 @@ def tune(
             "openai:MODEL, behind an endpoint.",
         ),
     ],
-    src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
+    src: Annotated[Path, typer.Option(help="Source lines of the dev set.")],
     mt: shared.DevMtOption,
     pe: shared.DevPeOption,
     out: Annotated[
@@ -72,7 +72,7 @@ def tune(
 
     A phrase-based model may be one of them; alone, it gets new weights for its own features, in a new model folder. A
     language model behind an endpoint contributes llm.samples answers as candidates. The weights are chosen on the
-    development set, so report scores on another set.
+    dev set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts applies only to --method mert")

@@ -124,7 +124,7 @@ def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
     result = run("explain", path, *texts(files), "--html", files / "html")
     assert result.exit_code == 0, result.output
     assert "focus" not in result.stdout
-    for option, sentence in (("--mask", "cut out"), ("--focus=occlusion", "--focus")):
+    for option, sentence in (("--mask", "does not read src"), ("--focus=occlusion", "--focus")):
         assert sentence in refused(run("explain", path, *texts(files), option))
 
 
