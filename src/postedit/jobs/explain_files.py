@@ -128,10 +128,11 @@ def check_model(
         raise DataError(f"this model {given}: leave out --mask and --focus")
     if mask and "src" not in able.inputs:
         raise DataError("--mask removes cited words of src, but this model does not read src: leave it out")
-    if "src" not in able.inputs and not able.reasons:
+    if len(able.inputs) == 1 and not able.reasons:
+        (read,) = able.inputs
         warn(
-            "this model reads only mt, so edits have no evidence in src, and there are no tables of which text leads, "
-            "which --pe would add to"
+            f"this model reads only {read}, so edits have no evidence in {'mt' if read == 'src' else 'src'}, and there "
+            "are no tables of which text leads, which --pe would add to"
         )
     if inputs.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")

@@ -71,7 +71,7 @@ class TestStats:
 
     def test_columns_that_seem_exchanged(self, run: Any, sample: Path, tmp_path: Path) -> None:
         src, mt, pe = (str(sample / f"test.{side}") for side in ("src", "mt", "pe"))
-        assert "exchanged" not in run("data", "stats", sample / "test").stderr
+        assert "swapped" not in run("data", "stats", sample / "test").stderr
         result = run("data", "stats", f"{mt},{src},{pe}", "--json", tmp_path / "out.json")
         assert "warning: src and pe read as one language (de), and mt as another (en)" in result.stderr
         found = json.loads((tmp_path / "out.json").read_text())["warnings"]

@@ -54,6 +54,15 @@ def test_a_model_that_reads_mt_alone_says_what_is_missing(run: Any, tiny_folders
     assert {(record["evidence"]["src"], record["in_source"]) for record in records} == {(None, None)}
 
 
+def test_a_model_that_reads_src_alone_says_what_is_missing(run: Any, files: Path) -> None:
+    tiny_models.folder("transformer", input="src").save(files / "translator")
+    result = run("explain", files / "translator", *texts(files))
+    assert result.exit_code == 0, result.output
+    assert (
+        "warning: this model reads only src, so edits have no evidence in mt, and there are no tables" in result.stderr
+    )
+
+
 def test_a_file_with_everything(run: Any, model: Path, files: Path) -> None:
     (files / "links").write_text("0-0 1-1\n0-0 1-1\n\n0-0 1-1 2-2\n")
     (files / "gold").write_text("OK OK OK BAD OK\nOK OK OK BAD BAD\nOK\nOK OK OK OK OK OK OK\n")
