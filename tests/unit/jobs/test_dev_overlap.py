@@ -80,7 +80,7 @@ def test_lines_that_no_corpus_can_have(folder: Path) -> None:
     assert uses_of(DevTexts(["", "the house"], ["das Haus", ""], ["", " "]), folder / "run" / "model") == set()
 
 
-def test_a_combination_used_what_chose_its_weights_and_what_its_members_used(folder: Path, tmp_path: Path) -> None:
+def test_a_combination_used_what_its_weights_and_members_used(folder: Path, tmp_path: Path) -> None:
     chosen, unknown = DevTexts(["a b"], ["c d"], ["c e"]), DevTexts(["a b"], ["c d"], ["c f"])
     digest = texts_digest(zip(chosen.src, chosen.mt, chosen.pe, strict=True))
     member = Member.of(folder / "run" / "model")
