@@ -65,6 +65,9 @@ def average(
         except RuntimeError as error:
             raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
     provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
+    others = [ModelFolder.load(path).provenance for path in weights if path.is_dir()]
+    if learnt := [other for other in others if other != folder.provenance]:
+        provenance["averaged_with"] = learnt
     dtype = torch.bfloat16 if stored == "bf16" else torch.float32
     notices = dict.fromkeys(filter(None, (folder.notice, *(read_notice(path) for path in weights if path.is_dir()))))
     replace(folder, provenance=provenance, notice="\n".join(notices) or None).save(out, dtype)

@@ -46,6 +46,15 @@ def test_the_average_is_a_model_folder(run: Any, tmp_path: Path, two: tuple[Mode
     assert loaded.provenance == {"dev": {}, "averaged": ["one", "two"]}
 
 
+def test_what_all_averaged_models_learnt_from_is_kept(
+    run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
+) -> None:
+    known = {"environments": [{"corpora": {"train": "abc"}}]}
+    replace(two[1], provenance=known).save(tmp_path / "two")
+    run("average", tmp_path / "one", tmp_path / "two", "--out", tmp_path / "mean")
+    assert ModelFolder.load(tmp_path / "mean").provenance["averaged_with"] == [known]
+
+
 def test_licences_of_all_averaged_models_are_kept(
     run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.console import Console
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
 from postedit.editing.combination import Combination, Member
+from postedit.folder import ModelFolder
 from postedit.jobs import training
 from postedit.jobs.dev_overlap import uses_of
 from postedit.phrase.phrase_folder import texts_digest
@@ -88,8 +90,17 @@ def test_a_combination_used_what_its_weights_and_members_used(folder: Path, tmp_
     path = tmp_path / "combination.toml"
     Combination.of([member], weights, "log", SearchConfig(beam=2), {"dev_sha256": digest}).save(path)
     assert uses_of(chosen, path) == {"dev"}
-    assert uses_of(texts(folder, "real"), path) == {"train"}
+    assert uses_of(texts(folder, "dev"), path) == {"dev"}
     assert uses_of(unknown, path) == set()
+
+
+def test_an_average_used_what_each_of_its_models_used(folder: Path, tmp_path: Path) -> None:
+    made = ModelFolder.load(folder / "run" / "model")
+    own = {"recipe": made.provenance["recipe"], "environments": []}
+    replace(made, provenance={**own, "averaged_with": [made.provenance]}).save(tmp_path / "average")
+    assert uses_of(texts(folder, "dev"), tmp_path / "average") == {"dev"}
+    replace(made, provenance=own).save(tmp_path / "alone")
+    assert uses_of(texts(folder, "dev"), tmp_path / "alone") == set()
 
 
 def test_a_model_named_by_its_languages_is_known_like_its_folder() -> None:
