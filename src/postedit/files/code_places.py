@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from postedit.core.scripts import has_unspaced
 from postedit.files.marked_text import MarkedText
 from postedit.files.text_alignment import TextAlignment, word_edges, words_in
+from postedit.text.protected_spans import find_spans
 
 Costs = NDArray[np.float64]
 """The cost of a code at each position: Float[P]."""
@@ -116,7 +117,8 @@ class _CodeCosts:
         self._marked, self._aligned = marked, aligned
         places = [aligned.kept_at(position) for position, _ in marked.codes]
         self._fixed = {index: place for index, place in enumerate(places) if place is not None}
-        self._positions = np.array(sorted({*word_edges(aligned.output), *self._fixed.values()}))
+        edges = set(word_edges(aligned.output)) - _inside_spans(marked, aligned.output)
+        self._positions = np.array(sorted(edges | {*self._fixed.values()}))
         words = aligned.new_words
         self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
         self._weight = self._sums([word.weight for word in words])
@@ -224,6 +226,17 @@ class _CodeCosts:
         """Return the sum of the values of all words before each position: Float[P]."""
         sums: Costs = np.concatenate([[0.0], np.cumsum(values)])[self._done]
         return sums
+
+
+def _inside_spans(marked: MarkedText, output: str) -> set[int]:
+    """Return the positions inside protected spans of an output; a code there would break a placeholder or an address.
+
+    Spans that a code divides in the text as well are left out.
+    """
+    positions = [position for position, _ in marked.codes]
+    divided = {span.value for span in find_spans(marked.text) if any(span.start < at < span.end for at in positions)}
+    spans = [span for span in find_spans(output) if span.value not in divided]
+    return {at for span in spans for at in range(span.start + 1, span.end)}
 
 
 def _stripped_span(text: str) -> tuple[int, int]:

@@ -102,6 +102,17 @@ def test_codes_move_with_their_words(before: str, output: str, expected: str) ->
     assert edited(marked(before), output) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "output", "expected"),
+    [
+        ("12 7 <g>{0}</g> {0}", "{0} 7 12 {0}", "<g>{0}</g> 7 12 {0}"),
+        ("{<x/>0} a b c d", "a b c d {0}", "a b c d {<x/>0}"),
+    ],
+)
+def test_codes_enter_only_spans_that_they_divided_before(before: str, output: str, expected: str) -> None:
+    assert edited(marked(before), output) == expected
+
+
 def test_codes_take_the_order_of_the_source_where_words_do() -> None:
     before = marked("<a>one</a> and <b>two <x/></b>")
     for source, expected in (
