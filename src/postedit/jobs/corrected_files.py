@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 from rich.console import Console
 
 from postedit.core.arguments import check_kind, path_of
-from postedit.core.editor import Edit, Editor, PostEdit
+from postedit.core.editor import Edit, Editor, EditorWrapper, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.search_config import SearchConfig
@@ -230,7 +230,9 @@ def edit_file(
 
 
 def _broken_spans(editor: Editor, src: str, mt: str, text: str) -> Sequence[Value]:
-    """Return the spans that a text breaks, if the editor protects spans."""
+    """Return the spans that a text breaks, if the editor, or one that it wraps, protects spans."""
+    while isinstance(editor, EditorWrapper) and not isinstance(editor, Protected):
+        editor = editor.inner
     return SpanRule(src, mt, editor.kinds, editor.glossary).broken(text) if isinstance(editor, Protected) else ()
 
 

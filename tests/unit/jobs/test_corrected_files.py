@@ -12,11 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from postedit.cli.main import app
-from postedit.core.editor import Abilities, Editor, Identity, PostEdit
+from postedit.core.editor import Abilities, Edit, Editor, Identity, PostEdit
 from postedit.core.errors import DataError, OutputError
+from postedit.editing.iterated import Iterated
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.protection import Protected
 from postedit.files.options import FilesConfig
+from postedit.gate import Gated
 from postedit.jobs.corrected_files import edit_file
 from postedit.text.edits import edits_between
 
@@ -57,6 +59,31 @@ def test_targets_are_corrected_and_protected(path: Path) -> None:
     summary = edit_file(Protected(Replacing()), path, out, config=config)
     assert (summary.changed, summary.fallbacks) == (1, {"number": 2})
     assert "seit 12 Jahren" in out.read_text()
+
+
+class Moving(Editor):
+    """Moves a number, and writes it with the digits of another script."""
+
+    abilities = Abilities(languages=("en", "de"))
+
+    def identity(self, search: Any = None) -> Identity:
+        return Identity(("moving",))
+
+    def edit_segments(self, segments: Any, search: Any = None, *, evidence: Any = None) -> list[PostEdit]:
+        edits = (Edit("delete", (0, 2), (0, 0)), Edit("insert", (6, 6), (4, 6)))
+        return [
+            PostEdit("Haus ٥", True, edits=edits) if one.mt == "5 Haus" else PostEdit(one.mt, False) for one in segments
+        ]
+
+
+@pytest.mark.parametrize("wrap", [lambda editor: editor, partial(Iterated, passes=2), partial(Gated, gate=None)])
+def test_half_a_move_breaks_no_span(path: Path, wrap: Callable[[Editor], Editor]) -> None:
+    path.write_text(
+        f"{HEAD}<trans-unit id='1'><source>house 5</source><target><g id='1'>5</g> <g id='2'>Haus</g></target>"
+        "</trans-unit></body></file></xliff>\n"
+    )
+    summary = edit_file(wrap(Protected(Moving())), path, path.with_name("b.xlf"))
+    assert (summary.changed, summary.fallbacks) == (0, {"number": 1})
 
 
 def test_temporary_files_are_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
