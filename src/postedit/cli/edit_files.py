@@ -31,8 +31,8 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     that is not a model. Every other argument names a model.
 
     Raises:
-        DataError: if a translation file is missing, compressed, in a package or at a URL, or `--out` is needed for the
-            copies of a folder.
+        DataError: if a translation file is missing, compressed, in a package, a stream or at a URL, or `--out` is
+            needed for the copies of a folder.
     """
     models: list[str] = []
     files: list[Path] = []
@@ -43,6 +43,10 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
             raise DataError(f"{name}: translation files are read from this machine only; copy it here first")
         if plain_name(name) != name and Path(plain_name(name)).suffix.lower() in SUFFIXES:
             raise DataError(f"{name}: compressed translation files are not read; unpack it, and give the file in it")
+        if name == "-" or (path.exists() and not path.is_dir() and not path.is_file()):
+            raise DataError(
+                f"{name}: is a stream, and a translation file is read more than once; save it to a file, and name that"
+            )
         is_folder = path.is_dir() and not _is_model(path)
         if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.rglob("*")):
             raise DataError(f"give --out: a folder for the copies of the files in {path}")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,15 @@ def test_a_compressed_file_is_refused_in_words(edit: Any, tmp_path: Path, name: 
     (tmp_path / name).write_bytes(b"compressed")
     message = f"{name}: compressed translation files are not read; unpack it, and give the file in it"
     assert message in refused(edit(tmp_path / name, "--out", tmp_path / "b"))
+
+
+def test_a_stream_of_a_translation_file_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.xlf")
+    for name in ("-", tmp_path / "a.xlf"):
+        message = (
+            f"{name}: is a stream, and a translation file is read more than once; save it to a file, and name that"
+        )
+        assert message in refused(edit("MODEL", name, "--out", tmp_path / "b.xlf"))
 
 
 def test_a_damaged_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
