@@ -37,9 +37,12 @@ _UNSPACED: Final = frozenset(
 
 def text_of(able: Abilities) -> PhraseTextConfig:
     """Return how phrases divide the texts of a model into words, judging by the model's abilities."""
-    src, tgt = map(base_language, able.languages)
-    if not able.tokenises:
-        return PhraseTextConfig()
+    return running_text_of(*able.languages) if able.tokenises else PhraseTextConfig()
+
+
+def running_text_of(source: str, target: str) -> PhraseTextConfig:
+    """Return how phrases divide running text into words, by the codes of its languages, which may be empty."""
+    src, tgt = base_language(source), base_language(target)
     if tgt in _UNSPACED:
         return PhraseTextConfig(tokenizer="characters")
     return PhraseTextConfig(tokenizer="moses", src_lang=src, tgt_lang=tgt) if src and tgt else PhraseTextConfig()

@@ -25,11 +25,13 @@ class ProjectSettings:
         protect: kinds of spans that edits must keep as in mt and src.
         min_confidence: edits with less confidence are reverted.
         glossary: terms to write and to avoid; None: no glossary.
+        languages: source and target language of the project; empty if not known.
     """
 
     protect: tuple[Kind, ...] = KINDS
     min_confidence: float = 0.0
     glossary: Glossary | None = None
+    languages: tuple[str, str] = "", ""
 
 
 @dataclass(frozen=True, slots=True)

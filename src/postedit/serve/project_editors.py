@@ -39,6 +39,7 @@ class _ProjectEditor:
     """A model, with or without the corrections of a project, and the editors that wrap it for each kind of work."""
 
     model: Editor
+    languages: tuple[str, str] = "", ""  # by which phrases alone divide texts into words
     wrapped: OrderedDict[EditKind, Editor] = field(default_factory=OrderedDict)
 
     @property
@@ -109,7 +110,7 @@ class ProjectEditors:
     def done(self, work: Work) -> Done:
         """Return the outcome of work; if one segment causes an error, the others are edited nevertheless."""
         try:
-            project = self._project(work.kind.project)
+            project = self._project(work.kind.project, work.kind.settings.languages)
             untaught = self._untaught(project)
             editor = (self._plain if untaught else project).around(self._spec, work.kind)
             search = _search(editor, work.kind)
@@ -149,29 +150,35 @@ class ProjectEditors:
         except OutputError:
             return True
 
-    def _project(self, name: str | None) -> _ProjectEditor:
+    def _project(self, name: str | None, languages: tuple[str, str] = ("", "")) -> _ProjectEditor:
         """Return the editor of a project, loaded if it is not kept; the plain one if no project teaches the model."""
         if name is None or not self._learns or self._spec.memory is None:
             return self._plain
-        if name not in self._projects:
-            self._projects[name] = self._load(name, self._spec.memory)
+        if self._spec.path != NO_MODEL or "phrases" in self._spec.config.learning.model_fields_set:
+            languages = "", ""  # the model or the settings say how texts are divided
+        if name not in self._projects or self._projects[name].languages != languages:
+            self._projects[name] = self._load(name, self._spec.memory, languages)
         self._projects.move_to_end(name)
         if len(self._projects) > self._spec.config.projects:
             self._projects.popitem(last=False)
         return self._projects[name]
 
-    def _load(self, name: str, where: str) -> _ProjectEditor:
+    def _load(self, name: str, where: str, languages: tuple[str, str]) -> _ProjectEditor:
         if self._memory is None:
             self._memory = CorrectionMemory(where, create=False)
-        model = self._load_from(self._memory.of(name))
+        model = self._load_from(self._memory.of(name), languages)
         model.progress = self._progress
-        return _ProjectEditor(model)
+        return _ProjectEditor(model, languages)
 
-    def _load_from(self, memory: CorrectionMemory) -> Remembering:
+    def _load_from(self, memory: CorrectionMemory, languages: tuple[str, str] = ("", "")) -> Remembering:
+        from postedit.adapt.followed_by_phrases import running_text_of
         from postedit.adapt.learning_editor import load_learning
 
         config = self._spec.config
-        return load_learning(self._spec.path, memory, config.learn, config.learning, device=config.device)
+        learning = config.learning
+        if any(languages):
+            learning = learning.model_copy(update={"phrases": running_text_of(*languages)})
+        return load_learning(self._spec.path, memory, config.learn, learning, device=config.device)
 
 
 def _search(editor: Editor, kind: EditKind) -> SearchConfig:

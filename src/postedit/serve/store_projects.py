@@ -38,7 +38,7 @@ from postedit.text.span_patterns import KINDS
 
 _log = logging.getLogger(__name__)
 
-OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
+OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary", "source_language", "target_language")
 """Columns of a project on which proposals depend."""
 
 _SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
@@ -160,7 +160,9 @@ class Projects:
             row = self.row(project)
         except NotFoundError:
             return None
-        return ProjectSettings(tuple(json.loads(row["protect"])), row["min_confidence"], glossary_of(row["glossary"]))
+        languages = row["source_language"], row["target_language"]
+        protect, glossary = tuple(json.loads(row["protect"])), glossary_of(row["glossary"])
+        return ProjectSettings(protect, row["min_confidence"], glossary, languages)
 
     def set_glossary(self, project: str, text: str, who: str, known: Collection[str] | None = None) -> int:
         """Replace the glossary of a project, and return the number of its entries.

@@ -15,6 +15,8 @@ import pytest
 from scripted import settings
 from scripted_editor import ScriptedEditor, ScriptedProcess
 
+from postedit.adapt import learning_editor
+from postedit.adapt.adaptation_config import LearningConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.remembering import Remembering, say_nothing
@@ -274,7 +276,7 @@ def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, mo
     place = str(tmp_path / "postedit.db")
     memory = CorrectionMemory(place)
     monkeypatch.setattr(
-        ProjectEditors, "_load_from", lambda _, memory: Remembering(ScriptedEditor(), _Nothing(), memory)
+        ProjectEditors, "_load_from", lambda _, memory, languages: Remembering(ScriptedEditor(), _Nothing(), memory)
     )
     model = ServedModel(path="none", gate=str(tmp_path / "gate.json"), protect=())
     editors = ProjectEditors(Process(model, 1, place))
@@ -289,3 +291,27 @@ def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, mo
     memory.add([Correction("a", "b", "c", project="garden")])
     assert [edited("garden"), edited("kitchen")] == [("B", 1), ("b", 0)]
     memory.close()
+
+
+@pytest.mark.parametrize(
+    ("learning", "expected"),
+    [({}, ["none", "characters", "moses", "none"]), ({"phrases": {"tokenizer": "characters"}}, ["characters"] * 2)],
+    ids=["by the project", "by the settings"],
+)
+def test_phrases_alone_divide_texts_by_the_languages_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learning: dict[str, Any], expected: list[str]
+) -> None:
+    used = []
+
+    def load(_model: str, memory: CorrectionMemory, _learn: str, config: LearningConfig, **_: Any) -> Remembering:
+        used.append(config.phrases.tokenizer)
+        return Remembering(ScriptedEditor(), _Nothing(), memory)
+
+    monkeypatch.setattr(learning_editor, "load_learning", load)
+    place = str(tmp_path / "postedit.db")
+    CorrectionMemory(place).close()
+    editors = ProjectEditors(ScriptedProcess(ServedModel(path="none", learning=learning), 1, place))
+    for languages in (("en", "ja"), ("en", "ja"), ("en-GB", "de"), ("", "de")):
+        kind = EditKind("m", "garden", ProjectSettings(languages=languages))
+        assert editors.done(Work(kind, [Segment("a", "b")])).outcomes[0].text == "B"
+    assert used == expected, "the first is that of the project `default`"
