@@ -117,6 +117,7 @@ def score(
     for warning in warnings:
         shared.warn(warning)
     outputs = {str(path): texts[path] for path in hypotheses}
+    usage = {str(path): found for path in hypotheses if (found := read_report(report_beside(path)))}
     total = len(test.pe) * (len(outputs) + (mt is not None))
     executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
     with LineProgress(console(stderr=True), total) as progress:
@@ -141,7 +142,7 @@ def score(
     if lowercase:
         tables.append(analyses.lowercase_bleu(systems, test))
     tables += _neural(systems, test, comet or ())
-    tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
+    tables += usage_tables(usage)
     buckets = analyses.by_bucket(systems)
     hidden = [] if everything else [*buckets, *(significance[1:] if seeds else ())]
     shown = [table for table in (*tables, *buckets) if table not in hidden]

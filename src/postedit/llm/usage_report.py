@@ -1,6 +1,7 @@
 """Reports of usage, which are kept beside outputs, and their table, which is shown beside scores."""
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,23 +42,27 @@ def read_report(path: Path) -> Mapping[str, Any] | None:
         raise DataError(f"{path}: is not a usage report: {error}; remove it, or edit again") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DataError(f"{path}: is not a usage report of this version; remove it, or edit again")
+    if not _is_whole(values):
+        raise DataError(f"{path}: is a damaged usage report: an entry is missing or wrong; remove it, or edit again")
     return values
 
 
-def usage_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Return tables of cost, latency, tokens and failures of systems that have a report, and of their signatures.
+def _is_whole(values: Mapping[str, Any]) -> bool:
+    """Return whether a report has all entries that the tables show."""
+    try:
+        texts = (values["signature"], values["currency"] or "")
+        return all(isinstance(one, str) for one in texts) and all(one is None or isfinite(one) for one in _row(values))
+    except (KeyError, TypeError, AttributeError, OverflowError):
+        return False
 
-    Raises:
-        DataError: if a report lacks one of its entries.
-    """
+
+def usage_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Return tables of cost, latency, tokens and failures of systems that have a report, and of their signatures."""
     if not reports:
         return []
-    try:
-        rows = tuple(TableRow((name,), _values(found)) for name, found in reports.items())
-        signatures = tuple(TableRow((name, str(found["signature"])), ()) for name, found in reports.items())
-        currencies = sorted({found["currency"] for found in reports.values() if found["currency"]})
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"a report of usage is damaged: it lacks {error}; edit again") from None
+    rows = tuple(TableRow((name,), _row(found)) for name, found in reports.items())
+    signatures = tuple(TableRow((name, found["signature"]), ()) for name, found in reports.items())
+    currencies = sorted({found["currency"] for found in reports.values() if found["currency"]})
     cost = f"cost ({', '.join(currencies)})" if currencies else "cost"
     whole = ("requests", "failed", "again", "left", "prompt tokens", "answer tokens")
     columns = (Column(cost, 4), Column("median s", 2), Column("95 % s", 2), *map(Column, whole))
@@ -67,7 +72,7 @@ def usage_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[Table]:
     ]
 
 
-def _values(found: Mapping[str, Any]) -> tuple[float | None, ...]:
+def _row(found: Mapping[str, Any]) -> tuple[float | None, ...]:
     return (
         found["cost"],
         found["seconds"]["median"],

@@ -72,12 +72,19 @@ def test_lines_in_lines_out_and_their_usage_beside_scores(run: Run, tmp_path: Pa
 
 
 def test_a_damaged_report_of_usage_is_named(run: Run, tmp_path: Path) -> None:
-    write_lines(tmp_path, segments(3))
-    for text in ("{", '{"format": 1}', "[]"):
+    files = write_lines(tmp_path, segments(3))
+    with Stub() as stub:
+        assert run("edit", *options(tmp_path, stub), *files, "--out", tmp_path / "pe").exit_code == 0
+    whole = json.loads((tmp_path / "pe.usage.json").read_text())
+    wrong: list[dict[str, Any]] = [{"cost": "0.1"}, {"requests": float("inf")}, {"prompt tokens": 10**400}]
+    wrong += [{"currency": 1}, {"signature": None}, {"seconds": 5}, {"left as mt": {"cut off": "1"}}]
+    damaged = [json.dumps({**whole, **one}) for one in wrong]
+    for text in ("{", '{"format": 1}', "[]", *damaged):
         (tmp_path / "pe.usage.json").write_text(text)
         result = run("score", tmp_path / "pe", "--pe", tmp_path / "pe")
         assert result.exit_code == 1
-        assert "usage" in result.output
+        assert "pe.usage.json: is " in result.stderr.replace("\n", "")
+        assert "edit again" in result.stderr.replace("\n", " ")
 
 
 def test_an_estimate_asks_nothing(run: Run, tmp_path: Path) -> None:
