@@ -308,7 +308,7 @@ def test_no_gate_lets_pass_what_it_could_not_take_back(changed: bool, edits: tup
 @pytest.mark.parametrize("confidences", [(), (0.9,)])
 def test_an_edit_without_a_confidence_does_not_pass(confidences: tuple[float, ...]) -> None:
     edits = (WORD, Edit("replace", (2, 3), (2, 3)))
-    with pytest.raises(DataError, match="has no confidence"):
+    with pytest.raises(DataError, match="needs edits with confidences"):
         Gated(Own(PostEdit("x y", False, edits=edits, confidences=confidences)), min_confidence=0.5).edit(
             ["s"], ["a b"]
         )
