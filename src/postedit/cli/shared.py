@@ -133,7 +133,7 @@ ProtectOption = Annotated[
         "--protect",
         metavar="KINDS",
         rich_help_panel=_PROTECTION,
-        help="Spans that stay as in mt and src: all; none; some: number,url; or all except some: -code,-path.",
+        help="Kinds of spans to protect: all, none, some (number,url), or all except some (-code,-path).",
     ),
 ]
 GlossaryOption = Annotated[
