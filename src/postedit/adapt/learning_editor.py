@@ -17,6 +17,7 @@ from postedit.core.arguments import check_kind
 from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.editing.chained_editors import Drafted
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import CHAIN, CHAINED, architecture_of, read_config
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -96,10 +97,10 @@ def _learner(
     if architecture_of(Path(model)) == CHAIN:
         if learn not in ("auto", "online") or divided:
             raise DataError(f"{model}: a chain learns by both of its models; give auto, and leave phrases.* out")
-        chained = _models_of_chain(Path(model), device)
-        for one in chained:
-            one.chosen_for(pair)
-        return _online_with_phrases(*chained, config)
+        editor, first, trained = _models_of_chain(Path(model), device)
+        editor.chosen_for(pair)
+        trained.chosen_for(pair)
+        return _drafted(first, _online_with_phrases(editor, trained, config))
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         phrases.chosen_for(pair)
@@ -109,8 +110,24 @@ def _learner(
             raise DataError(f"{model}: divides texts as it was trained to; leave phrases.* out")
         own = _settings_of("phrases", config.phrases) if alone else {}
         return phrases, PhraseLearner(phrases), {"learn": "phrases", **own}
-    editor = load_to_adapt(model, device)
+    editor, first = load_to_adapt(model, device)
     editor.chosen_for(pair)
+    return _drafted(first, _neural_learner(model, editor, learn, config))
+
+
+def _drafted(
+    first: Editor | None, learning: tuple[Editor, Learner, dict[str, Any]]
+) -> tuple[Editor, Learner, dict[str, Any]]:
+    """Let a first stage write what an editor that learns corrects where there is no mt."""
+    editor, learner, options = learning
+    return editor if first is None else Drafted(first, editor), learner, options
+
+
+def _neural_learner(
+    model: str, editor: PostEditor, learn: Learning, config: LearningConfig
+) -> tuple[Editor, Learner, dict[str, Any]]:
+    """Return the editor of a neural model, the part of it that learns, and the options of this part by name."""
+    divided = "phrases" in config.model_fields_set
     shows_examples = "examples" in editor.model.spec.hints.names
     if learn == "examples" and not shows_examples:
         raise DataError(f"{model}: has no prompt that shows corrections ({{examples}}); give auto, online or nearest")
@@ -139,8 +156,8 @@ def _online_with_phrases(
     return followed, followed, {"learn": "online and phrases", **_settings_of("online", config.online)}
 
 
-def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEditor, PhraseEditor]:
-    """Load the two models of a chain: a neural model and a phrase-based model that corrects it.
+def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEditor, Editor | None, PhraseEditor]:
+    """Load a chain: a neural model, its first stage if it has one, and a phrase-based model that corrects it.
 
     Raises:
         ModelFolderError: if the models are of other kinds, or damaged.
@@ -150,7 +167,7 @@ def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEdito
         raise ModelFolderError(
             f"{model}: a chain can learn only if it is a neural model followed by a phrase-based model"
         )
-    return load_to_adapt(first, device), PhraseFolder.load(second).editor(second)
+    return *load_to_adapt(first, device), PhraseFolder.load(second).editor(second)
 
 
 def _phrase_based(model: Path) -> PhraseEditor | None:

@@ -29,7 +29,7 @@ from postedit.adapt.correction_memory import Entry
 from postedit.adapt.judged_learner import JudgedLearner
 from postedit.adapt.nearest import Near, NearestTriplets
 from postedit.adapt.remembering import say_nothing
-from postedit.core.editor import Detail, EditorWrapper, PostEdit, Segment
+from postedit.core.editor import Detail, Editor, EditorWrapper, PostEdit, Segment
 from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import Batch
@@ -46,10 +46,10 @@ _ALL_KEPT: Final = 10
 """Number of latest versions that are all kept, because recent corrections are undone most often."""
 
 
-def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> PostEditor:
-    """Load a single model with its weights as trained, not optimised for inference, so that they can learn.
+def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> tuple[PostEditor, Editor | None]:
+    """Load a single model with its weights as trained, and its first stage, which does not learn (None: it has none).
 
-    It edits more slowly than with `PostEditor.load`, and has no first stage.
+    The model is not optimised for inference, so that it can learn: it edits more slowly than with `PostEditor.load`.
 
     Raises:
         ModelFolderError: if the model is not found or damaged, or is a combination.
@@ -58,7 +58,8 @@ def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> Post
     if loaded.log_linear is not None or len(loaded.model.parts()) != 1:
         raise ModelFolderError(f"{model}: is a combination; only a single model can learn from corrections")
     (part,) = loaded.model.parts()
-    return PostEditor(part, loaded.processor, loaded.search, None, loaded.sources)
+    first = None if loaded.first_stage is None else PostEditor.of(loaded.first_stage, "float32")
+    return PostEditor(part, loaded.processor, loaded.search, None, loaded.sources), first
 
 
 class TripletBatches:

@@ -1,6 +1,8 @@
-"""Chains: a second editor corrects what a first one wrote (statistical phrases after a neural model, or the reverse).
+"""Editors of which the second corrects what the first wrote.
 
-Simard et al. (2007) post-edit the output of one system with another of a different kind; here both are editors.
+In a chain, the first one corrects mt (statistical phrases after a neural model, or the reverse): Simard et al. (2007)
+post-edit the output of one system with another of a different kind; here both are editors. A first stage writes a draft
+where there is no mt (Li et al. 2017).
 """
 
 import math
@@ -11,7 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.arguments import check_kind
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, edited
+from postedit.core.editor import (
+    Abilities,
+    Detail,
+    Editor,
+    EditorT,
+    EditorWrapper,
+    Identity,
+    PostEdit,
+    Segment,
+    edited,
+)
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.saved_editor import CompoundEditor
@@ -137,6 +149,46 @@ class Chain(CompoundEditor):
         between = [replace(segment, mt=one.text) for segment, one in zip(segments, before, strict=True)]
         after = edited(self.second, between, second, _detail_of(self.second, evidence))
         return [_joined(*step, config.n_best) for step in zip(segments, before, after, strict=True)]
+
+
+class Drafted(EditorWrapper[EditorT]):
+    """An editor that writes a draft for each segment without mt, then corrects it (Li et al. 2017)."""
+
+    def __init__(self, first: Editor, second: EditorT) -> None:
+        """Combine a first stage, which needs no mt and uses its own search options, with an editor that corrects."""
+        super().__init__(second)
+        self.first = first
+
+    @property
+    def abilities(self) -> Abilities:
+        """Abilities of the second stage, except that mt is not needed."""
+        return replace(self.inner.abilities, needs_mt=False)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment, in order; where mt was not given, with the draft that was corrected."""
+        rows = [row for row, segment in enumerate(segments) if segment.mt is None]
+        drafts = dict(zip(rows, self.first.edit_segments([segments[row] for row in rows]), strict=True)) if rows else {}
+        drafted = [
+            replace(segment, mt=drafts[row].text) if row in drafts else segment for row, segment in enumerate(segments)
+        ]
+        found = self.inner.edit_segments(drafted, search, evidence=evidence)
+        return [
+            replace(
+                one,
+                draft=drafts[row].text,
+                skipped=drafts[row].skipped or one.skipped,
+                input_cut=drafts[row].input_cut or one.input_cut,
+            )
+            if row in drafts
+            else one
+            for row, one in enumerate(found)
+        ]
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options of the second stage, which always has mt or a draft."""
+        self.inner.check(search, with_mt=True)
 
 
 def _detail_of(editor: Editor, evidence: Detail | None) -> Detail | None:

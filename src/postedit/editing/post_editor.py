@@ -13,7 +13,6 @@ from postedit.core.editor import (
     Abilities,
     Detail,
     Editor,
-    EditorWrapper,
     Identity,
     PostEdit,
     Segment,
@@ -26,6 +25,7 @@ from postedit.core.errors import DataError, ModelFolderError, first_line
 from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
+from postedit.editing.chained_editors import Drafted
 from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, choose, load_choice
 from postedit.editing.results import to_post_edit, unchanged, with_text
@@ -280,45 +280,19 @@ class PostEditor(SavedEditor):
         ]
 
 
-class TwoStage(EditorWrapper[PostEditor], SavedEditor):
-    """An editor that writes a draft for each segment without mt, then corrects it (Li et al. 2017)."""
+class TwoStage(Drafted[PostEditor], SavedEditor):
+    """A model with a first stage that writes drafts (Li et al. 2017)."""
 
     def __init__(self, first: Editor, second: PostEditor) -> None:
         """Combine a first stage, which needs no mt and uses its own search options, with an editor that corrects."""
-        super().__init__(second)
-        self.first, self.sources = first, second.sources
+        super().__init__(first, second)
+        self.sources = second.sources
 
     @property
     def abilities(self) -> Abilities:
         """Abilities of the second stage, except that mt is not needed."""
-        found = self.inner.abilities
-        return replace(found, needs_mt=False, languages=self._languages(found.languages))
-
-    def edit_segments(
-        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
-    ) -> list[PostEdit]:
-        """Return one correction per segment, in order; where mt was not given, with the draft that was corrected."""
-        rows = [row for row, segment in enumerate(segments) if segment.mt is None]
-        drafts = dict(zip(rows, self.first.edit_segments([segments[row] for row in rows]), strict=True)) if rows else {}
-        drafted = [
-            replace(segment, mt=drafts[row].text) if row in drafts else segment for row, segment in enumerate(segments)
-        ]
-        edited = self.inner.edit_segments(drafted, search, evidence=evidence)
-        return [
-            replace(
-                one,
-                draft=drafts[row].text,
-                skipped=drafts[row].skipped or one.skipped,
-                input_cut=drafts[row].input_cut or one.input_cut,
-            )
-            if row in drafts
-            else one
-            for row, one in enumerate(edited)
-        ]
-
-    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check the search options of the second stage, which always has mt or a draft."""
-        self.inner.check(search, with_mt=True)
+        found = super().abilities
+        return replace(found, languages=self._languages(found.languages))
 
     def _parts(self) -> Sequence[Editor]:
         return self.first, self.inner

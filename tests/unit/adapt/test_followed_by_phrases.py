@@ -113,7 +113,7 @@ def path(request: pytest.FixtureRequest, tiny_folders: Path) -> Path:
 
 def followed(path: Path, online: OnlineConfig | None = None) -> FollowedByPhrases:
     return FollowedByPhrases(
-        load_to_adapt(path), online or OnlineConfig(version_every=2), PhraseEditor.empty(PhraseTextConfig())
+        load_to_adapt(path)[0], online or OnlineConfig(version_every=2), PhraseEditor.empty(PhraseTextConfig())
     )
 
 
@@ -144,7 +144,7 @@ def asked_of_phrases(editor: FollowedByPhrases, monkeypatch: pytest.MonkeyPatch)
 def test_phrases_learn_from_outputs_of_the_model_as_it_was_trained(
     path: Path, monkeypatch: pytest.MonkeyPatch, order: Sequence[int]
 ) -> None:
-    trained, editor = EditsLeft(load_to_adapt(path)), followed(path, OnlineConfig(rate=0.5, watched=0))
+    trained, editor = EditsLeft(load_to_adapt(path)[0]), followed(path, OnlineConfig(rate=0.5, watched=0))
     taken = asked_of_phrases(editor, monkeypatch)
     for number in order:
         editor.learn_entries([Entry(number, GIVEN[number], None)])
@@ -346,7 +346,7 @@ def test_texts_are_divided_as_the_model_reads_them(
 
 
 def test_running_text_keeps_its_spacing(tiny_folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor: PostEditor = load_to_adapt(tiny_folders / "transference")
+    editor: PostEditor = load_to_adapt(tiny_folders / "transference")[0]
     text = text_of(Abilities(languages=("en", "de"), tokenises=True))
     followed = FollowedByPhrases(editor, OnlineConfig(), PhraseEditor.empty(text))
     change = Correction("A house burns.", "Das Haus, es brennt.", "Die Hütte, es brennt.")

@@ -1,6 +1,7 @@
 """Models of any kind are loaded with a memory."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,24 @@ def test_corrections_change_scores_until_they_are_undone(model: Path, where: str
         assert editor.edit(*texts)[0].score == learnt.score
         editor.undo(1)
         assert editor.edit(*texts)[0].score == pytest.approx(plain.score, abs=1e-6)
+
+
+@pytest.mark.parametrize("learn", ["auto", "online", "nearest"])
+def test_a_model_with_a_first_stage_drafts_while_it_learns(tmp_path: Path, where: str, learn: Learning) -> None:
+    text = tiny_models.processor()
+    first = tiny_models.folder("transformer", text, input="src")
+    replace(tiny_models.folder(text=text), first_stage=first).save(tmp_path / "model")
+    with CorrectionMemory(where) as memory:
+        editor = load_learning(tmp_path / "model", memory, learn, CONFIG)
+        assert not editor.abilities.needs_mt
+        drafted, given = editor.edit(["the house", "the house"], [None, "das Haus"])
+        (written,) = PostEditor.load(tmp_path / "model" / "draft", device="cpu").edit(["the house"])
+        (corrected,) = editor.edit(["the house"], [written.text])
+        number = editor.learn("the house", written.text, "das Häuschen")
+        editor.undo(number)
+    assert given.draft is None
+    assert drafted.draft == written.text
+    assert (drafted.text, drafted.score) == (corrected.text, pytest.approx(corrected.score))
 
 
 def test_the_identity_has_the_options_of_learning(model: Path, where: str) -> None:

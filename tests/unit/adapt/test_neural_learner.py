@@ -65,7 +65,7 @@ def slow(kinds: list[ParameterSet]) -> list[ParameterSet]:
 
 @pytest.fixture
 def editor(path: Path) -> PostEditor:
-    return load_to_adapt(path)
+    return load_to_adapt(path)[0]
 
 
 def weights(editor: PostEditor) -> dict[str, Tensor]:
@@ -100,7 +100,7 @@ def test_steps_are_those_of_adam_with_clipped_gradients(
     path: Path, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters_module, "_CLIP", limit)
-    editor, reference = load_to_adapt(path), load_to_adapt(path).model.double()
+    editor, reference = load_to_adapt(path)[0], load_to_adapt(path)[0].model.double()
     editor.model.double()  # in which rounding gives weights without influence no gradient to speak of
     batch, weights = TripletBatches(editor).batch(CORRECTIONS), [*reference.parameters()]
     assert batch is not None
@@ -126,7 +126,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(path: Path, kind: Adapt
     try:
         for count in (1, 2):
             torch.set_num_threads(count)
-            editor = load_to_adapt(path)
+            editor = load_to_adapt(path)[0]
             NeuralLearner(editor, OnlineConfig(adapters=kind, rate=0.05, watched=0)).learn_entries(
                 entries(CORRECTIONS * 2)
             )
@@ -151,7 +151,7 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
 )
 def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: AdapterKind, undone: int) -> None:
     config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2, watched=0)
-    editor, never = load_to_adapt(path), load_to_adapt(path)
+    editor, never = load_to_adapt(path)[0], load_to_adapt(path)[0]
     learner = NeuralLearner(editor, config)
     for entry in entries(CORRECTIONS):
         learner.learn_entries([entry])
@@ -165,7 +165,7 @@ def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: 
     other.learn_entries(more)
     assert same(weights(editor), weights(never))
     learner.forget_all()
-    assert same(weights(editor), weights(load_to_adapt(path)))
+    assert same(weights(editor), weights(load_to_adapt(path)[0]))
 
 
 def test_old_versions_are_thinned_out_and_undoing_stays_exact(
@@ -173,7 +173,7 @@ def test_old_versions_are_thinned_out_and_undoing_stays_exact(
 ) -> None:
     monkeypatch.setattr("postedit.adapt.neural_learner._ALL_KEPT", 2)
     config = OnlineConfig(rate=0.05, version_every=1, replay=1, watched=0)
-    editor, never = (load_to_adapt(tiny_folders / "transference") for _ in range(2))
+    editor, never = (load_to_adapt(tiny_folders / "transference")[0] for _ in range(2))
     learner, given = NeuralLearner(editor, config), entries(CORRECTIONS * 2)
     learner.learn_entries(given)
     assert list(learner._versions) == [0, 4, 6, 8, 9]
@@ -237,7 +237,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 def test_the_mode_of_the_application_changes_nothing(path: Path, mode: str) -> None:
     def learnt() -> tuple[dict[str, Tensor], list[PostEdit]]:
-        online, nearest = load_to_adapt(path), load_to_adapt(path)
+        online, nearest = load_to_adapt(path)[0], load_to_adapt(path)[0]
         config = OnlineConfig(adapters="low-rank", rate=0.05, watched=0)
         NeuralLearner(online, config).learn_entries(entries(CORRECTIONS))
         adapted = NearestAdaptation(nearest, NearestConfig(least=0.5, watched=0))
@@ -252,7 +252,7 @@ def test_the_mode_of_the_application_changes_nothing(path: Path, mode: str) -> N
 
 
 def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> None:
-    editors, config = [load_to_adapt(path) for _ in range(3)], OnlineConfig(rate=0.05, watched=0)
+    editors, config = [load_to_adapt(path)[0] for _ in range(3)], OnlineConfig(rate=0.05, watched=0)
     with CorrectionMemory(tmp_path / "memory.db") as memory, CorrectionMemory(tmp_path / "memory.db") as other:
         one, two = (
             Remembering(editor, NeuralLearner(editor, config), held, project="p", author="anna")
@@ -281,7 +281,7 @@ HARMFUL = HELPFUL.model_copy(update={"rate": 5.0})
 
 
 def test_learning_is_on_while_it_helps(path: Path) -> None:
-    editor = load_to_adapt(path)
+    editor = load_to_adapt(path)[0]
     trained = weights(editor)
     learner = NeuralLearner(editor, HELPFUL)
     assert not learner.helps
@@ -289,7 +289,7 @@ def test_learning_is_on_while_it_helps(path: Path) -> None:
     assert same(weights(editor), trained), "nothing is known yet"
     learner.learn_entries(entries(REPEATED[1:], first=2))
     assert learner.helps
-    always = load_to_adapt(path)
+    always = load_to_adapt(path)[0]
     NeuralLearner(always, HELPFUL.model_copy(update={"watched": 0})).learn_entries(entries(REPEATED))
     assert same(weights(editor), weights(always))
     assert not same(weights(editor), trained)
@@ -345,7 +345,7 @@ def test_judgements_are_those_of_a_memory_that_never_had_what_is_undone(
         return NearestAdaptation(editor, NearestConfig(rate=0.05, watched=5))
 
     given = entries([*CORRECTIONS, *REPEATED[:4], *CORRECTIONS[:3]])
-    editors = [load_to_adapt(path) for _ in range(3)]
+    editors = [load_to_adapt(path)[0] for _ in range(3)]
     one, never, at_once = map(learner, editors)
     for entry in given:
         one.learn_entries([entry])
@@ -377,7 +377,7 @@ def test_near_triplets_are_left_alone_where_they_do_not_help(
 
 def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError):
-        load_to_adapt(tmp_path / "none")
+        load_to_adapt(tmp_path / "none")[0]
 
 
 def test_copied_unknown_words_are_counted_as_the_words_that_they_are() -> None:
