@@ -39,8 +39,9 @@ def edit_lines(
     err = console(stderr=True)
     editor = command.load()
     if src and not mt and editor.abilities.needs_mt:
-        names = ", ".join(command.spec.models)
-        raise DataError(f"{names} corrects translations but cannot translate (it has no first stage); give --mt")
+        names = " and ".join(command.spec.models)
+        which = f"the combination of {names}" if len(command.spec.models) > 1 else names
+        raise DataError(f"{which} corrects translations but cannot translate (it has no first stage); give --mt")
     with_mt = bool(mt or not src)
     given = {"n_best": 1, **command.options.search}
     search = editor.search if force else options.search_config(editor, given, with_mt=with_mt)

@@ -191,6 +191,7 @@ def test_without_mt_a_model_that_needs_it_is_named(run: Any, editor: Any, files:
     assert (result.exit_code, result.stdout) == (1, "")
     assert "MODEL corrects translations but cannot translate (it has no first stage); give --mt" in result.stderr
     assert not list(files[2].parent.glob("x.out*"))
+    assert "the combination of A and B corrects" in run("edit", "A", "B", "--src", files[0]).stderr
 
 
 def test_compressed_files(run: Any, editor: Any, tmp_path: Path) -> None:
