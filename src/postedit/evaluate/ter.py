@@ -46,8 +46,8 @@ class EditCount:
 class Shift(NamedTuple):
     """A move of the `length` words from position `start` to before the word at `target`.
 
-    Positions refer to the hypothesis after all earlier shifts. A block whose target lies inside itself moves right by
-    `target - start` words, as in Tercom, or to the end of the hypothesis if that is nearer.
+    Positions refer to the hypothesis after all earlier shifts. A block whose target lies inside itself or directly
+    after it moves right by `target - start` words, as in Tercom, or to the end of the hypothesis if that is nearer.
     """
 
     start: int

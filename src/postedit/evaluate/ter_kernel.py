@@ -155,7 +155,7 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
         moved[low : low + length] = h[start : start + length]
         moved[low + length : low + length + by] = h[low : low + by]
     else:
-        # A block whose target lies inside itself moves right by target - start words, or to the end if that is nearer.
+        # A block whose target lies inside or directly after it moves right by target - start words, or to the end.
         by = target - start - length if target > start + length else min(target - start, n - start - length)
         low = start
         moved[low : low + by] = h[start + length : start + length + by]
