@@ -286,7 +286,7 @@ class Editor(ABC):
             mt: their machine translations, one per segment. A segment may have None, or `mt` may be None for all, if
                 the editor does not need mt (`abilities.needs_mt`).
             beam: number of hypotheses kept per segment; overrides `search.beam`; 1 is greedy search.
-            n_best: number of corrections per segment, at most `beam`; all but the best are `alternatives`.
+            n_best: number of outputs, at most `beam`; if above 1, all but the best, and mt, are `alternatives`.
             batch_tokens: batch size in tokens; overrides `search.batch_tokens`.
             search: search options; None: the editor's own.
             prefix: for each segment, the text that the correction begins with, or ""; it may end within a word.
