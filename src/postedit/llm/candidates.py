@@ -127,7 +127,9 @@ def member_of_combination(spec: EndpointSpec, glossary: Glossary | None = None) 
     for name in ("scorer", "tags"):
         if getattr(spec.config, name):
             raise DataError(f"llm.{name} chooses among answers, and so do the weights of a combination: leave it out")
-    return SampledCandidates(LlmEditor(spec, glossary=glossary))
+    editor = LlmEditor(spec, glossary=glossary)
+    editor.is_member = True
+    return SampledCandidates(editor)
 
 
 def load_combination(

@@ -114,6 +114,7 @@ class LlmEditor(Editor):
         """
         config = spec.config
         self.spec, self._memory, self._scorer = spec, memory, scorer
+        self.is_member = False  # whether a combination chooses among its answers
         self.prompt = Prompt.load(config.prompt, config.language_pair)
         self._glossary = self._shown(glossary)
         if memory is not None and not self.prompt.config.shows("examples"):

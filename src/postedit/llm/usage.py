@@ -127,9 +127,14 @@ def report(editor: LlmEditor) -> dict[str, Any]:
 def signature(editor: LlmEditor) -> str:
     """Return the signature shown with scores: model, prompt, and how answers are chosen, as one word."""
     config = editor.spec.config
-    chosen = "score" if config.scorer else config.consensus
-    samples = f"|n:{config.samples}|t:{config.temperature:g}|by:{chosen}" if config.samples > 1 else ""
-    return f"model:{editor.spec.model}|prompt:{editor.prompt.signature}|segments:{config.segments}{samples}"
+    parts = [f"model:{editor.spec.model}", f"prompt:{editor.prompt.signature}", f"segments:{config.segments}"]
+    if config.samples > 1:
+        parts += [f"n:{config.samples}", f"t:{config.temperature:g}"]
+    if editor.is_member:
+        parts.append("by:combination")
+    elif config.samples > 1:
+        parts.append(f"by:{'score' if config.scorer else config.consensus}")
+    return "|".join(parts)
 
 
 def write_report(path: Path, editor: LlmEditor) -> None:

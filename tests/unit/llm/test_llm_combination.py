@@ -20,6 +20,8 @@ from postedit.core.search_config import SearchConfig
 from postedit.llm import pacing
 from postedit.llm.candidates import SampledCandidates, member_of_combination
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
+from postedit.llm.llm_editor import LlmEditor
+from postedit.llm.usage import signature
 
 
 class Moody:
@@ -76,6 +78,13 @@ def test_options_that_choose_among_answers_are_refused(tmp_path: Path) -> None:
     config = LlmConfig(scorer="x", cache=str(tmp_path / "answers"))
     with pytest.raises(DataError, match=r"llm\.scorer chooses among answers"):
         member_of_combination(EndpointSpec("m", config, "run"))
+
+
+def test_the_signature_says_that_a_combination_chooses(tmp_path: Path) -> None:
+    options = {"cache": str(tmp_path / "answers"), "samples": 3, "temperature": 0.7}
+    spec = EndpointSpec("m", LlmConfig.model_validate(options))
+    assert signature(LlmEditor(spec)).endswith("|n:3|t:0.7|by:chrf")
+    assert signature(member_of_combination(spec).inner).endswith("|n:3|t:0.7|by:combination")
 
 
 def write(folder: Path, name: str, asked: list[Segment]) -> list[str]:
