@@ -179,7 +179,7 @@ class LlmConfig(LlmOptions):
         if bool(self.tags) != bool(self.tagged):
             raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
         if self.budget and not self.prices:
-            raise ValueError("a budget needs prices: name a file of them")
+            raise ValueError("a budget needs prices: name a file of them by llm.prices")
         return self
 
 
