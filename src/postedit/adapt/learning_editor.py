@@ -15,7 +15,7 @@ from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering, say_nothing
 from postedit.core.arguments import check_kind
 from postedit.core.config import Config
-from postedit.core.editor import Editor
+from postedit.core.editor import ENDPOINT, OWN_EDITOR, Editor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.editing.chained_editors import Drafted
 from postedit.editing.post_editor import PostEditor
@@ -72,8 +72,8 @@ def load_learning(
 
     Raises:
         ModelFolderError: if the model is not found or damaged, or is a combination.
-        DataError: if the model cannot learn in this way, an argument has a wrong type, or corrections have been deleted
-            since `position`.
+        DataError: if the model cannot learn, or not in this way, an argument has a wrong type, or corrections have been
+            deleted since `position`.
         OutputError: if the memory cannot be read.
     """
     if learn not in get_args(Learning):
@@ -84,6 +84,8 @@ def load_learning(
         raise DataError(f"memory must be a CorrectionMemory(PATH), not {memory!r:.80}")
     if not isinstance(project, str) or not isinstance(author, str):
         raise DataError(f"project and author must be text, not {project!r:.80} and {author!r:.80}")
+    if str(model).startswith((ENDPOINT, OWN_EDITOR)):
+        raise DataError(f"{model}: learns nothing from corrections; name a model folder, a language pair or {NO_MODEL}")
     name, pair = resolved(str(model)), pair_of([model])
     editor, learner, options = _learner(name, pair, learn, config or LearningConfig(), device or "cpu")
     return Remembering(editor, learner, memory, options=options, position=position, project=project, author=author)

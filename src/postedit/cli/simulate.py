@@ -23,7 +23,15 @@ def simulate(
         str,
         typer.Option(help="Triplets in the order of their correction: a prefix (STREAM.src, .mt, .pe), or a table."),
     ],
-    named: shared.ModelsArgument = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model folder, hub id, file of weights (RUN/best/step-*.safetensors) or chain; or none: phrases "
+            "alone, learnt from the corrections. A language pair, such as en-de, names postedit's model for it "
+            "(`postedit models list`). Without MODEL, the one that comes with postedit is used.",
+        ),
+    ] = None,
     lines: Annotated[
         int | None, typer.Option(min=1, help="Number of segments to simulate, from the first; all if not given.")
     ] = None,

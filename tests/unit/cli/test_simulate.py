@@ -27,6 +27,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.parametrize("editor", ["openai:m", "python:rules:editor"])
+def test_editors_that_learn_nothing_are_refused(run: Any, stream: Path, editor: str) -> None:
+    assert f"{editor}: learns nothing from corrections" in refused(run("simulate", editor, "--stream", stream))
+
+
 @pytest.mark.usefixtures("nonsense_is_text")
 @pytest.mark.parametrize("learn", ["online", "nearest"])
 def test_tables_json_and_curve(run: Any, model: Path, stream: Path, tmp_path: Path, learn: str) -> None:
