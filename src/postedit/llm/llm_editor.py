@@ -6,14 +6,12 @@ import math
 import re
 import threading
 import time
-import unicodedata
-from collections.abc import Coroutine, Sequence, Set
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.adapt.remembering import Remembering
@@ -22,7 +20,6 @@ from postedit.core.editor import (
     ENDPOINT,
     Abilities,
     Detail,
-    Edit,
     Editor,
     EditorWrapper,
     Identity,
@@ -31,7 +28,6 @@ from postedit.core.editor import (
     Skipped,
 )
 from postedit.core.errors import DataError
-from postedit.core.scripts import has_unspaced
 from postedit.core.search_config import SearchConfig
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
@@ -39,7 +35,6 @@ from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import keep_edits, unchanged
 from postedit.llm.answer_selection import best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
 from postedit.llm.chat_client import ChatClient
 from postedit.llm.connection import check_client
@@ -47,12 +42,12 @@ from postedit.llm.endpoint_options import EndpointSpec, foreign_key
 from postedit.llm.pacing import Budget, RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question
+from postedit.llm.samples import Sample, sample_of
 from postedit.llm.server_errors import Dialect
-from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.hint_texts import TermHint
 from postedit.text.swapped_sides import languages_seem_swapped
-from postedit.text.words import CharacterSplitter, PlainSplitter, Word, compared_words
+from postedit.text.words import compared_words
 
 _log = logging.getLogger(__name__)
 
@@ -66,18 +61,7 @@ DECISIVE: Final = (
 )  # fmt: skip
 """Options of the section `llm` that can always change an output, whatever else is set."""
 
-_TOKENISED: Final = 4  # most characters per word of tokenised text in an unspaced script; running text has more
-_SPACES: Final = re.compile(r"[ \t\r\n]+")
-
 ResultT = TypeVar("ResultT")
-
-
-class _Sample(NamedTuple):
-    """One answer as a correction: its text with the spacing of mt, its edits, and the errors that it names."""
-
-    text: str
-    edits: tuple[Edit, ...]
-    errors: tuple[ErrorSpan, ...]
 
 
 class LlmEditor(Editor):
@@ -250,13 +234,13 @@ class LlmEditor(Editor):
             for segment, found in zip(segments, samples, strict=True)
         ]
 
-    def _samples(self, segments: Sequence[Segment]) -> list[list[_Sample]]:
+    def _samples(self, segments: Sequence[Segment]) -> list[list[Sample]]:
         questions, count = self.questions(segments), self.spec.config.samples
         wanted = [Wanted(question, sample) for sample in range(count) for question in questions]
         outcomes = _run(self.asking.ask_all(wanted, self._client))
         by_segment = [outcomes[place :: len(segments)] for place in range(len(segments))]
         return [
-            [_rendered(segment, one.item) for one in found if one.item is not None]
+            [sample_of(segment.mt or "", one.item) for one in found if one.item is not None]
             for segment, found in zip(segments, by_segment, strict=True)
         ]
 
@@ -268,7 +252,7 @@ class LlmEditor(Editor):
             return results
         return [_with_reasons(*one) for one in zip(segments, samples, results, strict=True)]
 
-    def _chosen(self, segments: Sequence[Segment], samples: Sequence[Sequence[_Sample]]) -> list[str]:
+    def _chosen(self, segments: Sequence[Segment], samples: Sequence[Sequence[Sample]]) -> list[str]:
         """Return the text chosen for each segment, by the scorer or by consensus."""
         texts = [[one.text for one in found] for found in samples]
         if self._scorer is not None:
@@ -279,7 +263,7 @@ class LlmEditor(Editor):
         metric = self.spec.config.consensus
         return [consensus(found, one.mt or "", metric) for one, found in zip(segments, texts, strict=True)]
 
-    def _result(self, segment: Segment, samples: Sequence[_Sample], text: str) -> PostEdit:
+    def _result(self, segment: Segment, samples: Sequence[Sample], text: str) -> PostEdit:
         mt = segment.mt or ""
         if not samples:
             return unchanged(mt, "no answer")
@@ -333,7 +317,7 @@ def why_skipped(segment: Segment, longest: int) -> Skipped | None:
     return "too long" if max(len(compared_words(text)) for text in texts) > longest else None
 
 
-def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit) -> PostEdit:
+def _with_reasons(segment: Segment, samples: Sequence[Sample], result: PostEdit) -> PostEdit:
     """Return a correction whose edits have as reasons the errors that the samples name at the same place in mt."""
     mt = segment.mt or ""
     named = list(dict.fromkeys(error for one in samples for error in one.errors if error.span.strip()))
@@ -348,45 +332,6 @@ def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit
 
 def _places(text: str, part: str) -> list[int]:
     return [found.start() for found in re.finditer(re.escape(part), text)]
-
-
-def _rendered(segment: Segment, item: Item) -> _Sample:
-    """Return an answer as a sample: with the spacing of mt wherever words are kept, and with its edits."""
-    mt = segment.mt or ""
-    running = has_unspaced(mt) and len(mt) > _TOKENISED * len(mt.split())
-    words = CharacterSplitter() if running else PlainSplitter()
-    places = words.spans(mt)
-    known = {word.text for word in places}
-    answer = _with_spaces_of(known, item.correction)
-    written = words.spans(answer)
-    texts = _in_form_of(known, [word.text for word in written])
-    text, edits = splice(mt, places, _gaps(mt, places), texts, _gaps(answer, written))
-    return _Sample(text, edits, item.errors) if text != mt else _Sample(mt, (), item.errors)
-
-
-def _with_spaces_of(known: Set[str], answer: str) -> str:
-    """Return an answer with the special spaces within the words `known`, where a model writes plain ones."""
-    for word in known:
-        parts = word.split()
-        if len(parts) > 1:
-            answer = answer.replace(" ".join(parts), word)
-    return answer
-
-
-def _in_form_of(known: Set[str], words: Sequence[str]) -> list[str]:
-    """Return words encoded as in `known`: models compose or divide letters and marks as they like, and drop spaces."""
-    forms = {_form(word): word for word in known}
-    return [word if word in known else forms.get(_form(word), word) for word in words]
-
-
-def _form(word: str) -> str:
-    """Return a word in a form in which it equals all its encodings, with special spaces around it or without."""
-    return unicodedata.normalize("NFC", word).strip()
-
-
-def _gaps(text: str, words: Sequence[Word]) -> list[str]:
-    """Return the text between each two adjacent words, with runs of spaces reduced to one."""
-    return [_SPACES.sub(" ", text[left.end : right.start]) for left, right in pairwise(words)]
 
 
 def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:

@@ -291,7 +291,7 @@ def test_options_that_do_not_go_together_are_refused(run: Run, tmp_path: Path) -
     model = ["openai:tiny", "--endpoint", "http://127.0.0.1:9/v1", "--set", f"llm.cache={tmp_path / 'c'}"]
     for more, problem in (
         (["--workers", "2"], "one process sends all requests"),
-        (["--dtype", "bf16"], "weights of openai:tiny are not here"),
+        (["--dtype", "bf16"], "the weights of openai:tiny are on its server"),
         (["--set", "search.edit_cost=1"], "leave it out"),
         (["--budget", "1"], "a budget needs prices"),
         (["--budget", "0"], "--budget 0 allows no request: give what they may cost"),
