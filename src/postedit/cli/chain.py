@@ -64,7 +64,8 @@ def chain(
     kinds = shared.kinds_to_protect(protect)
     specs = [EditorSpec([str(folder)], protect=kinds) for folder in folders]
     loaded = [spec.load_model(None) for spec in specs]
-    Chain(*loaded)  # reports languages that differ before long work
+    # Before long work; making the chain reports languages that differ.
+    shared.warn_if_swapped(Chain(*loaded), dev.src, dev.mt)
     first, second = (spec.around(model) for spec, model in zip(specs, loaded, strict=True))
     chooses = AdditiveCHRF() if metric == "chrf" else additive_metric(metric, tokenize)
     err = console(stderr=True)

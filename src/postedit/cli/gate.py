@@ -100,8 +100,7 @@ def gate(
     }
     check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
-    if editor.seem_swapped(dev.src, dev.mt):
-        shared.warn("src and mt seem to be swapped: src reads like the translation and mt like its source")
+    shared.warn_if_swapped(editor, dev.src, dev.mt)
     known = {model: uses_of(whole, model) for model in models}
     for model, uses in known.items():
         if uses:

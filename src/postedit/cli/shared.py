@@ -334,3 +334,9 @@ def warn_of_words(pe: Path | str, lines: Sequence[str], tokenize: Tokenize) -> N
     """Warn if the post-edits of the file `pe` are not divided into words as `--tokenize` expects."""
     for warning in unexpected_tokenisation(str(pe), lines, tokenize):
         warn(warning)
+
+
+def warn_if_swapped(editor: "Editor", src: Sequence[str], mt: Sequence[str]) -> None:
+    """Warn if the editor finds that src and mt were passed in each other's place."""
+    if editor.seem_swapped(src, mt):
+        warn("src and mt seem to be swapped: src reads like the translation and mt like its source")

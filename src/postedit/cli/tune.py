@@ -177,6 +177,7 @@ def _tune_members(
     loaded.search = search_config(editor, own, with_mt=True)
     if loaded.search.beam < 2:
         raise DataError(_SHORT)
+    shared.warn_if_swapped(editor, dev.src, dev.mt)
     folder.mkdir(exist_ok=True)
     save_json(folder / _JOB, job)
     err = console(stderr=True)

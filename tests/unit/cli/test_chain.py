@@ -68,6 +68,13 @@ def test_post_edits_without_spaces_are_told_of(run: Any, tmp_path: Path, dev: li
     assert "dev.pe has no spaces between words" in result.stderr
 
 
+def test_exchanged_sides_are_told(run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = (TEXTS["src"], TEXTS["mt"])
+    monkeypatch.setattr(PhraseEditor, "seem_swapped", lambda _, *sides: tuple(map(list, sides)) == expected)
+    result = run("chain", tmp_path / "one", tmp_path / "two", *dev, "--out", tmp_path / "chain", "--edit-costs", "9")
+    assert "warning: src and mt seem to be swapped" in result.stderr
+
+
 def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: list[Any]) -> None:
     for metric in ("ter", "bleu", "chrf"):
         given = ("chain", tmp_path / "harmful", tmp_path / "one", *dev, "--edit-costs", "0,50", "--metric", metric)

@@ -301,6 +301,17 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "order", "lm", "qe"}
 
 
+def test_exchanged_sides_are_told(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [dev[side].read_text(encoding="utf-8").splitlines() for side in ("src", "mt")]
+    monkeypatch.setattr(PostEditor, "seem_swapped", lambda _, *sides: [*map(list, sides)] == expected)
+    monkeypatch.setattr(rounds, "tune", Mock(side_effect=DataError("no rounds here")))
+    result = run(*command(models[:1], dev, tmp_path / "tuned.toml"))
+    assert "error: no rounds here" in refused(result)
+    assert "warning: src and mt seem to be swapped" in result.stderr
+
+
 def test_tuning_tells_of_post_edits_without_spaces(
     run: Any, models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
