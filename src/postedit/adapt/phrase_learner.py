@@ -85,7 +85,9 @@ class PhraseLearner:
         self._editor, self._trained = editor, editor.model
         self._known: list[_Known] = []
         self._judged: dict[int, list[_Judged]] = {}  # judged edits of the latest corrections, by number
-        self._index = CorrectionIndex()
+        # Half a word is never right, where words are characters; half of several words may be.
+        self._whole = editor.text.tokenizer == "characters"
+        self._index = CorrectionIndex(whole=self._whole)
         self.forget_all()
 
     def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
@@ -145,7 +147,7 @@ class PhraseLearner:
         self._words, self._joined = WordIds(self._trained.words.own), _JoinedIds(self._trained.joined)
         spelt = spellings(self._words.words)
         self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
-        self._known, self._judged, self._index = [], {}, CorrectionIndex()
+        self._known, self._judged, self._index = [], {}, CorrectionIndex(whole=self._whole)
         self._corrected: dict[tuple[str, str], dict[int, str]] = {}
         self._change_model()
 

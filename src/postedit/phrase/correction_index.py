@@ -148,9 +148,14 @@ def _follows(words: Any, place: Any, other: Any) -> Any:
 
 
 class CorrectionIndex:
-    """Triplets that can be added and removed."""
+    """Triplets that can be added and removed.
 
-    def __init__(self) -> None:
+    Args:
+        whole: see `TripletIndex`.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._whole = whole
         self._numbers = GrowingArray(np.empty(0, np.int64))  # of the triplets, ascending
         self._removed: set[int] = set()  # rows
         self._mt, self._pe = _SortedPlaces(), GrowingArray(np.empty(0, np.int32))
@@ -258,6 +263,7 @@ class CorrectionIndex:
             self._mt_starts.values,
             self._pe_starts.values,
             self._links.values,
+            self._whole,
         )
 
 

@@ -14,7 +14,7 @@ from postedit.compiled import compiled
 from postedit.phrase.lexicon import lexical_scores
 from postedit.phrase.pair_table import extended, lookup, pair
 from postedit.phrase.source_alignment import NO_WORD
-from postedit.phrase.triplet_index import KEPT, LONGEST, SOURCE, gone_on, look, target_of
+from postedit.phrase.triplet_index import KEPT, LONGEST, SOURCE, cuts_change, gone_on, look, target_of
 
 FEATURES: Final = (
     "edits",  # 1: a constant for each edit
@@ -154,6 +154,8 @@ def candidates_of(
                     continue
                 target = target_of(index, at, length)
                 if target.length < 0 or target.length > LONGEST_TARGET:
+                    continue
+                if cuts_change(index, at, sentence.asked, start, length):
                     continue
                 front, back = unchanged(sentence.mt, start, length, index.pe.words, target)
                 if front == length == target.length:  # kept, but not in a row

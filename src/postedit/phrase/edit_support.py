@@ -13,7 +13,7 @@ from postedit.compiled import compiled
 from postedit.phrase.edit_candidates import LONGEST_TARGET, Sentence, log_odds, unchanged
 from postedit.phrase.pair_table import key_of
 from postedit.phrase.scored_edits import Knowledge, corrected_words, is_same_segment
-from postedit.phrase.triplet_index import KEPT, LONGEST, ROW, gone_on, look, target_of
+from postedit.phrase.triplet_index import KEPT, LONGEST, ROW, cuts_change, gone_on, look, target_of
 
 
 class EditSupport(NamedTuple):
@@ -53,6 +53,8 @@ def edit_support(sentence: Any, index: Any, span: Any, new: Any, sample: Any, sp
                     continue
                 target = target_of(index, at, length)
                 if target.length < 0 or target.length > LONGEST_TARGET:
+                    continue
+                if cuts_change(index, at, sentence.asked, start, length):
                     continue
                 front, back = unchanged(sentence.mt, start, length, index.pe.words, target)
                 if front == length == target.length:

@@ -41,6 +41,7 @@ class TripletIndex(NamedTuple):
     mt_starts: Any  # Int64[S+1]
     pe_starts: Any  # Int64[S+1]
     links: Any  # Int32[words of pe], place in mt of the counterpart of each word, in its text
+    whole: Any = False  # whether a part of a change does not count where a sentence has all its words
 
 
 class PhraseTarget(NamedTuple):
@@ -189,6 +190,31 @@ def target_of(index: Any, at: Any, length: Any) -> Any:
         if link != UNLINKED and not begin <= link < begin + length:
             return PhraseTarget(start, -1)
     return PhraseTarget(start, last - first + 1)
+
+
+@compiled
+def cuts_change(index: Any, at: Any, asked: Any, start: Any, length: Any) -> Any:
+    """Return whether a phrase of a sentence has only a part of a change that its words had at place `at` of an index.
+
+    Only an index of whole changes tells. The phrase ends between two changed words of which one has no counterpart, as
+    both were replaced together, and a longer phrase of the sentence has all of them. `asked` Int32[n] are the words of
+    the sentence, and `start` and `length` the phrase.
+    """
+    if not index.whole:
+        return False
+    cells, low, high = index.cells, 0, length
+    while cells[at + low, KEPT] == 0 and high - low <= LONGEST and start + low > 0:
+        if cells[at + low - 1, KEPT] > 0 or asked[start + low - 1] != index.mt.words[at + low - 1]:
+            break
+        low -= 1
+    while cells[at + high - 1, KEPT] == 0 and high - low <= LONGEST and start + high < asked.size:
+        if cells[at + high, KEPT] > 0 or asked[start + high] != index.mt.words[at + high]:
+            break
+        high += 1
+    if high - low > LONGEST:
+        return False
+    before = low < 0 and min(cells[at - 1, FIRST], cells[at, FIRST]) < 0
+    return before or (high > length and min(cells[at + length - 1, FIRST], cells[at + length, FIRST]) < 0)
 
 
 @compiled

@@ -425,6 +425,17 @@ def test_a_word_corrected_twice_is_corrected_in_other_text() -> None:
     assert editor.edit(*zip(texts[2], strict=True))[0].text == "dann Knopf vier fünf sechs ."
 
 
+def test_a_word_of_many_characters_is_replaced_as_a_whole() -> None:
+    texts = [
+        "支援テクノロジーとの対話も提供します。",
+        "テクノロジーとニーズが進展します。",
+        "類似のテクノロジーを保存するため。",
+    ]
+    editor = PhraseEditor.empty(PhraseTextConfig(tokenizer="characters"))
+    learnt_by(editor, *(Correction("a", mt, mt.replace("テクノロジー", "技術")) for mt in texts[:2]))
+    assert editor.edit(["a"], texts[2:])[0].text == "類似の技術を保存するため。"
+
+
 @pytest.mark.parametrize("later", [0, 63, 64, 200])
 def test_a_repeated_segment_is_known_after_many_of_its_template(later: int) -> None:
     first = Correction(

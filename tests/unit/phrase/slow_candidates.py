@@ -63,6 +63,21 @@ def consistent_target(links: dict[int, int], at: int, length: int) -> tuple[int,
     return first, last + 1
 
 
+def cuts_change(one, old: list[int], new: list[int], links: dict[int, int], start: int, at: int, length: int) -> bool:
+    """Return whether a phrase of a sentence cuts a change of a triplet at a deleted word, and a longer one does not."""
+    counterparts, mt = {i: j for j, i in links.items()}, one.mt.tolist()
+    changed = [i not in counterparts or new[counterparts[i]] != word for i, word in enumerate(old)]
+    alike = {i for i, word in enumerate(old) if 0 <= i - at + start < len(mt) and mt[i - at + start] == word}
+    part = {*range(at, at + length)}
+    whole = part.copy()
+    for last, step in ((at, -1), (at + length - 1, 1)):
+        while changed[last] and last + step in alike and changed[last + step]:
+            last += step
+            whole.add(last)
+    ends = [{i, i + 1} for i in (at - 1, at + length - 1) if i >= 0 and {i, i + 1} <= whole]
+    return len(whole) <= LONGEST and any(not pair <= counterparts.keys() for pair in ends)
+
+
 def fit(model: PhraseModel, one, words: list[int]) -> float:
     """Return the log-probability of words, each given the source word, or none, that explains it best."""
     table = model.knowledge.translations
@@ -83,8 +98,10 @@ def inverse(model: PhraseModel, phrase: list[int], count: int) -> float:
     return math.log(min(1.0, (count - 0.5) / max(times, 1)))
 
 
-def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
-    """Return the features of each candidate but the lexical ones."""
+def slowly_found(
+    model: PhraseModel, one, *, whole: bool = False
+) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
+    """Return the features of each candidate but the lexical ones; `whole`: parts of changes do not count."""
     index = model.knowledge.trained
     mt, n = one.mt.tolist(), one.mt.size
     evidence = defaultdict(list)  # of each change: a record for each phrase
@@ -107,6 +124,8 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
                     same += agrees
                     target = consistent_target(links, at, length)
                     if target is None or target[1] - target[0] > LONGEST_TARGET:
+                        continue
+                    if whole and cuts_change(one, old, new, links, start, at, length):
                         continue
                     phrase, begin, end = new[slice(*target)], start, start + length
                     if phrase == mt[begin:end]:

@@ -35,16 +35,17 @@ def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: 
         assert shown == pytest.approx(features), change
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_candidates_of_random_texts_are_those_of_a_slow_implementation(seed: int) -> None:
+def test_candidates_of_random_texts_are_those_of_a_slow_implementation(seed: int, whole: bool) -> None:
     rng = random.Random(seed)
     random_model = learnt_from_random_texts(rng)
     candidates = 0
     for _ in range(4):
         words = rng.choices("abc", k=rng.randint(1, 9))
         one = sentence(random_model, " ".join(f"s{rng.choice([word, 'a'])}" for word in words), " ".join(words))
-        found = found_by(random_model, one, random_model.knowledge.trained)
-        expected = slowly_found(random_model, one)
+        found = found_by(random_model, one, random_model.knowledge.trained._replace(whole=whole))
+        expected = slowly_found(random_model, one, whole=whole)
         assert found.keys() == expected.keys()
         candidates += len(expected)
         for change, features in expected.items():

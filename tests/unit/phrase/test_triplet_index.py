@@ -9,6 +9,7 @@ from postedit.phrase.triplet_index import (
     KEPT,
     LONGEST,
     build_index,
+    cuts_change,
     gone_on,
     look,
     makes_change,
@@ -80,6 +81,20 @@ def test_targets_of_a_hand_worked_example() -> None:
         found = target_of(index, at, length)
         assert (None if found.length < 0 else tuple(found)) == target
     assert index.cells[:, KEPT].tolist() == [1, 0, 1, 1]
+
+
+def test_a_phrase_cuts_a_change_if_a_longer_one_has_all_of_it() -> None:
+    # 3 4 5 6 7 became 3 8 9 7: 8 and 9 replace 4 5 6, of which 4 has no counterpart.
+    index = index_of([3, 4, 5, 6, 7], [3, 8, 9, 7], [0, 2, 3, 4])
+    assert not cuts_change(index, 2, np.array([3, 4, 5, 6, 7], np.int32), 2, 1), "not an index of whole changes"
+    index = index._replace(whole=True)
+    expected = {(1, 3): False, (0, 4): False, (3, 1): False, (3, 2): False, (0, 2): True, (2, 1): True, (2, 3): True}
+    for (at, length), cuts in expected.items():
+        assert cuts_change(index, at, np.array([3, 4, 5, 6, 7], np.int32), at, length) == cuts, (at, length)
+    assert not cuts_change(index, 2, np.array([3, 5, 6, 7], np.int32), 1, 2), "the sentence does not have 4"
+    old, new = [3, 4, 4, 4, 4, 4, 4, 5, 6, 7], [3, 8, 9, 7]
+    index = index_of(old, new, [0, 7, 8, 9])._replace(whole=True)
+    assert not cuts_change(index, 7, np.array(old, np.int32), 7, 2), "the change is longer than any phrase"
 
 
 def test_words_kept_in_a_row_are_counted() -> None:
