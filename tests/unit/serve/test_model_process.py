@@ -51,11 +51,13 @@ def test_only_phrases_are_learnt_in_vain_before_the_start(tmp_path: Path, monkey
     model = settings(tmp_path).models["scripted"]
     load = ProjectEditors._load_from
 
-    def counted(editors: ProjectEditors, memory: CorrectionMemory) -> Remembering:
+    def counted(
+        editors: ProjectEditors, memory: CorrectionMemory, languages: tuple[str, str] = ("", "")
+    ) -> Remembering:
         loaded.append(True)
         if isinstance(editors._spec, ScriptedProcess):
             return Remembering(ScriptedEditor(), _Nothing(), memory)
-        return load(editors, memory)
+        return load(editors, memory, languages)
 
     monkeypatch.setattr(ProjectEditors, "_load_from", counted)
     for spec, count in ((ScriptedProcess(model, 1, str(place)), 1), (ProcessSpec(model, 1, str(place)), 2)):
