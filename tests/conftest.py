@@ -28,8 +28,10 @@ def pytest_configure() -> None:
 
     Temporary folders are in memory where there is room: databases and atomic files wait for the disk at each change,
     which took a third of the time of all tests. SIGINT gets its handler back if the tests were started in the
-    background: child processes, with which Ctrl-C is tested, would otherwise inherit that it is ignored.
+    background: child processes, with which Ctrl-C is tested, would otherwise inherit that it is ignored. Models that
+    the user has fetched are not seen.
     """
+    os.environ["POSTEDIT_MODELS"] = os.devnull
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
