@@ -102,7 +102,7 @@ def test_only_attention_beyond_one_costs(model: Seq2Seq) -> None:
 
 def test_hard_attention_alone_cannot_be_counted() -> None:
     model = build("gru-hard", torch.float64)
-    with pytest.raises(DataError, match="has none"):
+    with pytest.raises(DataError, match="needs soft attention, which this model does not have"):
         Coverage.of(model, batch_of(random_sentences(random.Random(5), model, 2)), PRICE)
 
 

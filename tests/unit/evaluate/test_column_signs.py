@@ -17,11 +17,11 @@ RUSSIAN = ["Кошка спит сегодня на тёплой крыше ст
     [
         (
             (PE, MT, SRC),
-            "src and mt read as one language (zh), and pe as another (en): check whether src and pe are exch",
+            "src and mt read as one language (zh), and pe as another (en): check whether src and pe are swap",
         ),
         (
             (MT, SRC, PE),
-            "src and pe read as one language (zh), and mt as another (en): check whether src and mt are exch",
+            "src and pe read as one language (zh), and mt as another (en): check whether src and mt are swap",
         ),
         ((SRC, SRC, SRC), "src, mt and pe read as one language (en)"),
         ((SRC, GERMAN, RUSSIAN), "mt and pe are in different scripts (Latin, Cyrillic)"),
