@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
 
     The provenance of a model folder, or of a file of weights of a run, has fingerprints of whole corpora in the model's
     own vocabularies. So a use cannot be found if the triplets were only part of a corpus, if the corpus had other
-    vocabularies or drafts as mt, or if there is no provenance.
+    vocabularies, hints, or drafts as mt, or if there is no provenance.
 
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
@@ -54,8 +55,8 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
     uses: set[str] = set()
     while folder is not None:
         for max_length, corpora in _trainings(folder.provenance):
-            own = _fingerprint(dev, folder.processor, max_length, folder.model.spec.writes)
-            uses |= {name for name, fingerprint in corpora if fingerprint == own}
+            own = _fingerprints(dev, folder.processor, max_length, folder.model.spec.writes)
+            uses |= {name for name, fingerprint in corpora if fingerprint in own}
         folder = folder.first_stage
     return uses
 
@@ -79,12 +80,17 @@ def _trainings(provenance: Any) -> Iterator[tuple[int, list[tuple[str, str]]]]:
         provenance = provenance.get("started_from")
 
 
-def _fingerprint(dev: DevTexts, processor: TextProcessor, max_length: int, writes: Writes) -> str | None:
-    """Return the fingerprint of these triplets as a corpus, or None if none of them can be used."""
+def _fingerprints(dev: DevTexts, processor: TextProcessor, max_length: int, writes: Writes) -> set[str]:
+    """Return the fingerprints of these triplets as a corpus, where longer texts are skipped and where they are cut.
+
+    Provenance does not tell which of these training did. There is none if none of the triplets can be used.
+    """
     triplets = (Triplet(*texts) for texts in zip(dev.src, dev.mt, dev.pe, strict=True))
-    usable = (triplet for triplet in triplets if unusable(triplet, SIDES) is None)
+    usable = [triplet for triplet in triplets if unusable(triplet, SIDES) is None]
+    found = set()
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            return write_corpus(Path(folder) / "dev.arrow", [usable], processor, max_length, writes=writes).fingerprint
-        except DataError:
-            return None
+        for cut in (False, True):
+            with suppress(DataError):
+                path = Path(folder) / f"{cut}.arrow"
+                found.add(write_corpus(path, [usable], processor, max_length, writes=writes, cut=cut).fingerprint)
+    return found

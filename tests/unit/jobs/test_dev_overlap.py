@@ -63,6 +63,19 @@ def test_the_model_it_started_from_counts(folder: Path) -> None:
     assert uses_of(texts(folder, "dev"), model) == {"dev"}
 
 
+@pytest.mark.slow
+def test_a_dev_set_with_texts_that_training_cut_is_known(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    for side, long in {"src": "the house " * 40, "mt": "das Haus", "pe": "das Haus"}.items():
+        with (tmp_path / f"dev.{side}").open("a", encoding="utf-8") as file:
+            file.write(f"zwei\n{long}\n")
+    recipe = tomllib.loads(path.read_text())
+    recipe["data"] |= {"max_length": 30, "too_long": "cut"}
+    path.write_text(tomli_w.dumps(recipe))
+    training.train(load_recipe(path), tmp_path / "run", console=Console(quiet=True))
+    assert uses_of(texts(tmp_path, "dev"), tmp_path / "run" / "model") == {"dev"}
+
+
 def test_weights_of_a_run_are_those_of_its_model(folder: Path) -> None:
     weights = next((folder / "run" / "stages" / "fine-tuning" / "best").glob("*.safetensors"))
     assert uses_of(texts(folder, "dev"), weights) == {"dev"}
