@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.scripts import has_unspaced_run
@@ -30,7 +31,7 @@ def token_spans(
     vocabulary = processor.vocabulary("pe")
     words = PlainSplitter().words(vocabulary.decode(ids))
     ends = _ends(words, words if vocabulary.lossless else processor.written(processor.words("mt", mt), ids))
-    begins = [0, *ends]
+    begins, spelt = [0, *ends], list(accumulate([*map(len, words), 0], initial=0))
     starts = _first_tokens(vocabulary.word_index(ids), len(words))
     visible = [0, *accumulate(letter not in SEPARATORS for letter in found.text)]
     runs = list(map(has_unspaced_run, words))
@@ -41,31 +42,33 @@ def token_spans(
         first = min(bisect_right(ends, start), bisect_left(begins, start), len(words))
         last = min(max(first, bisect_left(ends, end), bisect_right(ends, end) - 1), len(words))
         if any(runs[first : last + 1]):
-            result.append(_tokens_of_letters(before, start, end))
+            # Count letters as the tokens spell them, where an unknown word has one.
+            places = ((start, first), (end, last))
+            begin, stop = (min(spelt[word] + place - begins[word], spelt[word + 1]) for place, word in places)
+            result.append(_tokens_of_letters(before, begin, stop))
         else:
             result.append((starts[first], starts[last + 1]))
     return tuple(result)
 
 
-def _ends(words: Sequence[str], written: Sequence[str]) -> list[int]:
+def _ends(words: Sequence[str], written: Sequence[str]) -> list[float]:
     """Return how many letters the output has up to the end of each of the `words` that its tokens spell.
 
     The output has the words `written`. If the vocabulary is not lossless, some of them are spelt in another form, such
-    as unknown ones. Where several spell one word of the output, or none, the first has all its letters.
+    as unknown ones. Several that spell one word of the output share its letters.
     """
     if words == written:
-        return list(accumulate(map(len, words)))
-    spelt, text = " ".join(words), " ".join(written)
-    kept: dict[int, int] = {}
-    for block in Levenshtein.opcodes(spelt, text).as_matching_blocks():
-        kept.update(zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size)))
-    # For each character of `spelt`, from the last: the place in `text` of the next one that is kept.
-    after = [len(text)]
-    for place in reversed(range(len(spelt))):
-        after.append(kept.get(place, after[-1]))
+        return [*accumulate(map(len, words))]
+    # Spaces tell unknown words apart if there are as many words; if not, each could be that of any other space.
+    space = " " if len(words) == len(written) else ""
+    spelt, text = space.join(words), space.join(written)
     letters = [0, *accumulate(character != " " for character in text)]
-    ends = (end - 1 for end in accumulate(len(word) + 1 for word in words))
-    return [letters[after[len(spelt) - end]] for end in ends]
+    known = {0: 0}  # letters of `text` up to a place in `spelt`
+    for block in Levenshtein.opcodes(spelt, text).as_matching_blocks():
+        known.update(zip(range(block.a, block.a + block.size + 1), letters[block.b : block.b + block.size + 1]))
+    ends = [end - len(space) for end in accumulate(len(word + space) for word in words)]
+    found: list[float] = np.interp(ends, [*known], [*known.values()]).tolist()
+    return found
 
 
 def _letters_before(vocabulary: "Subwords", ids: Sequence[int]) -> list[int]:
@@ -85,7 +88,7 @@ def _letters(text: str) -> int:
     return sum(letter not in SEPARATORS for letter in text)
 
 
-def _tokens_of_letters(before: Sequence[int], start: int, end: int) -> tuple[int, int]:
+def _tokens_of_letters(before: Sequence[int], start: float, end: float) -> tuple[int, int]:
     """Return the range of the tokens that spell the letters from `start` to `end`, or the one at `start` if none."""
     first = bisect_left(before, start)
     first -= first > 0 and (first == len(before) or before[first] > start)

@@ -89,6 +89,45 @@ def test_unknown_words_do_not_shift_the_tokens_of_edits(copied: int, pe: str) ->
         assert [readable[place] for place in range(*spans["Xylophon"])] == [one for one in readable if "unk" in one]
 
 
+@pytest.mark.parametrize("copied", [0, 3])
+@pytest.mark.parametrize("text", ["Xylophon {} Haus", "das {} Xylophon", "Xylophon {} Qy", "das é {} Haus"])
+def test_the_tokens_of_an_unknown_word_are_not_those_of_its_neighbour(copied: int, text: str) -> None:
+    from postedit.data.triplets import Triplet
+
+    known = Triplet("the old house", "das alte Haus", "das neue Haus")
+    vocabulary = VocabularyConfig(size=290, limit=20, sharing="mt-pe", copied=copied)
+    limited = TextProcessor.fit(TextConfig(vocabulary=vocabulary), lambda: [known] * 5)
+    mt = text.format("alte")
+    ids = limited.encode_batch("pe", [text.format("neue")], [mt])[0][:-1]
+    (span,) = token_spans(limited, mt, limited.render(mt, ids), ids)
+    assert limited.vocabulary("pe").readable(ids)[slice(*span)] == ["▁neue"]
+
+
+@pytest.mark.parametrize("copied", [0, 6])
+@pytest.mark.parametrize("word", ["Xylophon", "é"])
+@pytest.mark.parametrize(
+    ("pe", "tokens"),
+    [
+        ("{} ファイルを削除する。 必要", ["削除"]),
+        ("{} 削除しました。 必要", ["削除", "し\ufffd", "\ufffdし\ufffd", "\ufffd"]),
+    ],
+)
+def test_unknown_words_do_not_shift_the_tokens_of_letters(copied: int, word: str, pe: str, tokens: list[str]) -> None:
+    from postedit.data.triplets import Triplet
+
+    texts = ["ファイルを保存する。", "ファイルを削除する。", "保存する必要があります。", "削除しました。"]
+    config = TextConfig(vocabulary=VocabularyConfig(size=300))
+    whole = TextProcessor.fit(config, lambda: [Triplet("a", text, text) for text in texts])
+    vocabulary = whole.vocabulary("pe")
+    assert isinstance(vocabulary, Vocabulary)
+    kept = sorted({*range(vocabulary.size)}.difference(vocabulary.encode(word)[1:]))  # the first one is a space
+    limited = TextProcessor(config, {"joint": LimitedVocabulary(vocabulary, kept, copied)}, {})
+    mt = f"{word} ファイルを保存する。 必要"
+    ids = limited.encode_batch("pe", [pe.format(word)], [mt])[0][:-1]
+    (span,) = token_spans(limited, mt, limited.render(mt, ids), ids)
+    assert limited.vocabulary("pe").readable(ids)[slice(*span)] == tokens
+
+
 @pytest.mark.parametrize("is_limited", [False, True], ids=["all tokens", "limited"])
 def test_letters_are_counted_over_special_and_broken_tokens(processor: TextProcessor, is_limited: bool) -> None:
     whole = processor.vocabulary("pe")
