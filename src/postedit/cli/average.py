@@ -48,10 +48,10 @@ def average(
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")
-    for path in weights:
-        # A file of weights that was moved away from its run says nothing about its vocabularies.
-        is_known = path.is_dir() or (path.resolve().parent.parent / "model").is_dir()
-        if is_known and vocabularies_of(path) != folder.processor.vocabularies:
+    models = [path if path.is_dir() else path.resolve().parent.parent / "model" for path in weights]
+    for path, model in zip(weights, models, strict=True):
+        # A file of weights that was moved away from its run says nothing about its vocabularies and its training.
+        if model.is_dir() and vocabularies_of(path) != folder.processor.vocabularies:
             raise ModelFolderError(
                 f"{path}: has other vocabularies than {template}, so that its weights stand for other tokens; average "
                 "models of one run, or give both to `postedit edit` as an ensemble"
@@ -65,10 +65,11 @@ def average(
         except RuntimeError as error:
             raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
     provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
-    others = [ModelFolder.load(path).provenance for path in weights if path.is_dir()]
+    known = [model for model in dict.fromkeys(models) if model.is_dir()]
+    others = [ModelFolder.load(model).provenance for model in known]
     if learnt := [other for other in others if other != folder.provenance]:
         provenance["averaged_with"] = learnt
     dtype = torch.bfloat16 if stored == "bf16" else torch.float32
-    notices = dict.fromkeys(filter(None, (folder.notice, *(read_notice(path) for path in weights if path.is_dir()))))
+    notices = dict.fromkeys(filter(None, (folder.notice, *map(read_notice, known))))
     replace(folder, provenance=provenance, notice="\n".join(notices) or None).save(out, dtype)
     typer.echo(f"Averaged {counted(len(files), 'model')} into {out}")

@@ -70,13 +70,12 @@ def _trainings(provenance: Any) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Yield maximum length and corpora of a model's training, and of the models that it started from or averages."""
     while provenance:
         try:
+            for other in provenance.get("averaged_with", ()):
+                yield from _trainings(other)
             starts = [start.get("corpora", {}).items() for start in provenance.get("environments", [])]
             yield int(provenance["recipe"]["data"]["max_length"]), [corpus for start in starts for corpus in start]
-            others = [*provenance.get("averaged_with", ())]
         except (AttributeError, KeyError, TypeError, ValueError):  # earlier trainings are not known
             return
-        for other in others:
-            yield from _trainings(other)
         provenance = provenance.get("started_from")
 
 

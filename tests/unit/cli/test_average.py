@@ -55,6 +55,23 @@ def test_what_all_averaged_models_learnt_from_is_kept(
     assert ModelFolder.load(tmp_path / "mean").provenance["averaged_with"] == [known]
 
 
+def test_what_files_of_weights_of_other_runs_learnt_from_is_kept(
+    run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
+) -> None:
+    files = []
+    for name, folder in zip(("first", "second"), two, strict=True):
+        known = {"dev": {"ter": 1.0}, "environments": [{"corpora": {"train": name}}]}
+        replace(folder, provenance=known, notice=f"CC BY 4.0: {name}\n").save(tmp_path / name / "model")
+        files += [tmp_path / name / "best" / f"step-{number}.safetensors" for number in (1, 2)]
+        for path in files[-2:]:
+            path.parent.mkdir(exist_ok=True)
+            save_tensors(path, model_tensors(folder.model))
+    run("average", *files, "--like", tmp_path / "first" / "model", "--out", tmp_path / "mean")
+    found = ModelFolder.load(tmp_path / "mean")
+    assert found.provenance["averaged_with"] == [known]
+    assert found.notice == "CC BY 4.0: first\n\nCC BY 4.0: second\n"
+
+
 def test_licences_of_all_averaged_models_are_kept(
     run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
 ) -> None:

@@ -110,8 +110,10 @@ def test_a_combination_used_what_its_weights_and_members_used(folder: Path, tmp_
 def test_an_average_used_what_each_of_its_models_used(folder: Path, tmp_path: Path) -> None:
     made = ModelFolder.load(folder / "run" / "model")
     own = {"recipe": made.provenance["recipe"], "environments": []}
-    replace(made, provenance={**own, "averaged_with": [made.provenance]}).save(tmp_path / "average")
-    assert uses_of(texts(folder, "dev"), tmp_path / "average") == {"dev"}
+    for number, first in enumerate((own, {})):  # without a record, the first says nothing
+        average = tmp_path / f"average {number}"
+        replace(made, provenance={**first, "averaged_with": [made.provenance]}).save(average)
+        assert uses_of(texts(folder, "dev"), average) == {"dev"}
     replace(made, provenance=own).save(tmp_path / "alone")
     assert uses_of(texts(folder, "dev"), tmp_path / "alone") == set()
 
