@@ -148,8 +148,12 @@ def check_count(limits: LimitsConfig, count: int) -> None:
 
 
 def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
-    found = edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
-    return {**found, "draft": result.draft}
+    return {**edited_json(_before(segment, result), result), "draft": result.draft}
+
+
+def _before(segment: Segment, result: PostEdit) -> str:
+    """Return the text whose spans a correction and its alternatives replace: mt, or the draft in its place."""
+    return segment.mt if segment.mt is not None else result.draft or ""
 
 
 async def aside(segments: Sequence[api.SegmentIn | Segment], work: Callable[..., T], *arguments: Any) -> T:
@@ -165,16 +169,19 @@ def marked_segments(segments: Sequence[api.SegmentIn | Segment], markup: Markup)
 
 
 def _all_with_codes(marked: Sequence[MarkedSegment], results: Sequence[PostEdit]) -> list[dict[str, Any]]:
-    return [_with_codes(one, result) for one, result in zip(marked, results, strict=True)]
+    return [
+        {**_with_codes(one, result, _before(one.segment, result)), "draft": result.draft}
+        for one, result in zip(marked, results, strict=True)
+    ]
 
 
-def _with_codes(marked: MarkedSegment, result: PostEdit) -> dict[str, Any]:
+def _with_codes(marked: MarkedSegment, result: PostEdit, before: str) -> dict[str, Any]:
     _, kept, given_up = marked.content(result)
     return {
-        **_edited(marked.segment, kept),
+        **edited_json(before, kept),
         "content": marked.written(result),
         "given_up": list(given_up),
-        "alternatives": [_with_codes(marked, one) for one in result.alternatives],
+        "alternatives": [_with_codes(marked, one, before) for one in result.alternatives],
     }
 
 

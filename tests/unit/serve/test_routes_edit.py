@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from scripted import RunningService, serving, settings
 
+from postedit.core.editor import Edit, PostEdit
 from postedit.serve.client import Client
 from postedit.serve.inline_markup import MarkedSegment
+from postedit.serve.routes_edit import _all_with_codes
 from postedit.serve.settings import parse_settings
 from postedit.shipped import EXAMPLES
 
@@ -56,6 +58,15 @@ def test_the_draft_that_was_corrected_comes_with_its_correction(tmp_path, monkey
     assert (drafted.text, drafted.draft) == ("THE HOUSE", "the house")
     assert drafted.edits[0].mt_span == (0, len("the house"))
     assert (given.text, given.draft) == ("DAS HAUS", None)
+
+
+def test_alternatives_with_codes_are_corrections_of_the_draft() -> None:
+    other = PostEdit("ein Haus", True, edits=(Edit("replace", (0, 3), (0, 3)),))
+    best = PostEdit("das Haus", False, alternatives=(other,), draft="das Haus")
+    (found,) = _all_with_codes([MarkedSegment.of('the <x id="1"/>house', None, "xliff")], [best])
+    (alternative,) = found["alternatives"]
+    assert found["draft"] == "das Haus"
+    assert alternative["edits"][0]["before"] == "das"
 
 
 def test_edits_below_min_confidence_are_taken_back(service: RunningService) -> None:
