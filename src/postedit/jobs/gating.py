@@ -10,7 +10,6 @@ from rich.console import Console
 
 from postedit.core.editor import Detail, Edit, Editor, PostEdit, edited, segments_of
 from postedit.core.search_config import SearchConfig
-from postedit.core.segment_events import warn_of_events
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import (
@@ -91,7 +90,6 @@ def judge_lines(
             for start in range(file.done, len(dev.src), _CHUNK):
                 segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
                 results = edited(editor, segments, search, evidence)
-                warn_of_events(results)
                 judged = judge(editor, segments, results, tokenize)
                 yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 

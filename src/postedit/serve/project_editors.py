@@ -15,7 +15,6 @@ from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.core.editor import Editor, PostEdit, Segment, edited
 from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
-from postedit.core.segment_events import warn_of_events
 from postedit.serve.model_work import (
     Done,
     EditKind,
@@ -194,7 +193,6 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
     try:
         has_reasons = kind.evidence and editor.abilities.evidence
         results = edited(editor, segments, search, "losses" if has_reasons else None)
-        warn_of_events(results)
         return [*_with_reasons(editor, segments, results)] if has_reasons else [*results]
     except (OutputError, StoppedError) as error:
         return [Refusal.of(error)] * len(segments)

@@ -14,7 +14,6 @@ from postedit.core.evidence import Evidence
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import AttentionKey
 from postedit.data.lines import DevTexts
-from postedit.editing.results import unchanged
 from postedit.gate.edit_features import CorrectionFeatures
 from postedit.jobs.gating import judge_lines
 
@@ -60,18 +59,6 @@ def test_lines_are_judged_by_evidence_and_words_of_the_gate(tmp_path: Path) -> N
     assert found[1].result.edits == (Edit("replace", (3, 5), (3, 6)),)
     assert judged(editor, tmp_path / "judged") == found
     assert editor.asked == DEV.src, "complete files are read"
-
-
-def test_events_of_judged_lines_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Long(Attentive):
-        def edit_segments(self, segments: Sequence[Segment], *given: object, **options: object) -> list[PostEdit]:
-            return [unchanged(MT, "too long") for _ in segments]
-
-    judged(Long(), tmp_path / "judged")
-    assert [message.partition(":")[0] for message in caplog.messages] == [
-        "100 of 100 segments, first number 1",
-        "30 of 30 segments, first number 1",
-    ]
 
 
 def test_lines_that_were_judged_before_an_interruption_are_kept(tmp_path: Path) -> None:

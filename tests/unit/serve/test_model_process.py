@@ -21,7 +21,6 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.remembering import Remembering, say_nothing
 from postedit.core.editor import Abilities, PostEdit, Segment
-from postedit.editing.results import unchanged
 from postedit.gate import Gate
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
@@ -254,17 +253,6 @@ def test_a_process_killed_while_it_is_started_has_started(starts: bool, monkeypa
     assert ended.wait(60)
     starting.join()
     assert slow.killed == starts == slow.starts.is_set()
-
-
-def test_the_log_tells_what_happened_to_segments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(ScriptedEditor, "edit_segments", lambda *_, **__: [unchanged("b", "no memory")])
-    editors = ProjectEditors(ScriptedProcess(ServedModel(path="none", protect=()), 1, str(tmp_path / "postedit.db")))
-    caplog.clear()
-    editors.done(Work(EditKind("m", None, ProjectSettings(())), [Segment("a", "b")]))
-    (message,) = caplog.messages
-    assert message.startswith("1 of 1 segments, first number 1: not edited, because there is not enough memory")
 
 
 def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
