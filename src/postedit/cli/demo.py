@@ -35,7 +35,7 @@ def demo(
     train: Annotated[
         Path | None,
         typer.Option(
-            metavar="RECIPE", help="Train a model by this recipe; default: the model that comes with postedit."
+            metavar="RECIPE", help="Train a model with this recipe; default: the model that comes with postedit."
         ),
     ] = None,
     test: Annotated[str | None, typer.Option(help="Triplets to edit; default: those that come with postedit.")] = None,
@@ -47,7 +47,7 @@ def demo(
 ) -> None:
     """Correct machine translations that the model has not seen, score them beside unedited MT, and show why."""
     if overrides and not train:
-        raise RecipeError("--set changes a recipe: name one by --train")
+        raise RecipeError("--set changes a recipe: name one with --train")
     if serve:
         if train is not None or test is not None:
             raise RecipeError("--serve shows the example that comes with postedit: leave out --train and --test")

@@ -105,7 +105,7 @@ def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
         if name not in names:
             raise DataError(
                 f"{path}: weights.{name} is not a feature of these lists{nearest(name, names)} "
-                f"(they have {', '.join(names)}); give further columns by --features"
+                f"(they have {', '.join(names)}); give further columns with --features"
             )
     return values
 

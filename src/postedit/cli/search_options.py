@@ -360,7 +360,7 @@ _SECTIONS: Final[Mapping[str, type[Config]]] = {
 
 
 def _listed(hidden: Sequence[str]) -> Iterator[str]:
-    yield "Options of --set NAME=VALUE, and of the sections of a TOML file given by --search FILE:"
+    yield "Options of --set NAME=VALUE, and of the sections of a TOML file given with --search FILE:"
     for section, kind in _SECTIONS.items():
         for name, field in kind.model_fields.items():
             if section in hidden or f"{section}.{name}" in hidden:

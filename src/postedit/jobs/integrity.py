@@ -38,8 +38,8 @@ _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 _MEND: Final[Mapping[str, str]] = {
     "checkpoint": "training resumes from the checkpoint before it; if it is the only one, train again",
-    "best": "continue the run by --resume: it then counts as one of the best no more, or is written again",
-    "run corpus": "delete its folder, and continue the run by --resume, which writes it again",
+    "best": "continue the run with --resume: it is then no longer one of the best, or is written again",
+    "run corpus": "delete its folder, and continue the run with --resume, which writes it again",
     "model": "copy the model folder again, or train the model again",
     "run": "copy the run again, or train again",
     "runs": "copy the run again, or train again",

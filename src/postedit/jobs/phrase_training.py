@@ -98,7 +98,7 @@ def train_phrases(
 def _check_folder(recipe: PhraseRecipe, folder: Path, resume: bool) -> None:
     saved = folder / "recipe.toml"
     if holds_run(folder, resume) and load_phrase_recipe(saved, check_data=False) != recipe:
-        raise RecipeError(f"{saved}: is another recipe; start a new run by --out, or resume with the old options")
+        raise RecipeError(f"{saved}: is another recipe; start a new run with --out, or resume with the old options")
 
 
 def _finished(recipe: PhraseRecipe, folder: Path) -> PhraseRun:

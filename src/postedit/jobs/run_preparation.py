@@ -146,7 +146,7 @@ def holds_run(folder: Path, resume: bool) -> bool:
     if saved.exists():
         if not resume:
             raise OutputError(
-                f"{folder}: already holds a run; continue it by --resume, or choose another folder by --out"
+                f"{folder}: already holds a run; continue it with --resume, or choose another folder with --out"
             )
         return True
     if folder.is_dir() and any(path.name != _LOCK and not is_temporary(path, saved) for path in folder.iterdir()):
@@ -164,7 +164,7 @@ def claimed(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise OutputError(
-            f"{folder}: another process is training there; wait until it ends, or choose another folder by --out"
+            f"{folder}: another process is training there; wait until it ends, or choose another folder with --out"
         ) from None
     try:
         yield
@@ -209,8 +209,8 @@ def check_shared(folder: Path) -> None:
     """Raise an OutputError if this process, perhaps on another machine, does not see the files of the main process."""
     if not (folder / "text").exists():
         raise OutputError(
-            f"{folder}: {platform.node()} does not see what the first process wrote there; give by --out a folder that "
-            "all machines share"
+            f"{folder}: {platform.node()} does not see what the first process wrote there; with --out, give a folder "
+            "that all machines share"
         )
 
 
@@ -236,7 +236,8 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
         problems.append(f"stage: the order was {', '.join(order[0])}, is {', '.join(order[1])}")
     if problems:
         raise problem_report(
-            f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",
+            f"{where}: a run cannot be resumed with another recipe; choose another folder with --out, or delete this "
+            "one",
             problems,
         )
 

@@ -221,7 +221,7 @@ def train_seeds(
         raise RecipeError(f"{', '.join(fixed)}: would be the same with each of several seeds (--seeds); leave it out")
     main = is_main_process()
     if (folder / "recipe.toml").exists():
-        raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
+        raise OutputError(f"{folder}: holds a run with one seed; choose another folder with --out")
     first = folder / "seed-1"
     if resume and not any(folder.glob("seed-*/recipe.toml")):
         raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")

@@ -132,7 +132,7 @@ class AnswerStore:
                 raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
             tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables and not tables >= _TABLES:
-                raise OutputError(f"{self.path}: is a database of something else; name another file by llm.cache")
+                raise OutputError(f"{self.path}: is a database of something else; name another file with llm.cache")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # data that a killed process has written survives
             self._database.executescript(_SCHEMA)
@@ -298,7 +298,7 @@ class AnswerStore:
                 yield
         except (sqlite3.Error, OSError) as error:
             raise OutputError(
-                f"{self.path}: cannot keep answers there: {error}; name another file by llm.cache"
+                f"{self.path}: cannot keep answers there: {error}; name another file with llm.cache"
             ) from None
 
 

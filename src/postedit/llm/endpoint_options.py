@@ -179,7 +179,7 @@ class LlmConfig(LlmOptions):
         if bool(self.tags) != bool(self.tagged):
             raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
         if self.budget and not self.prices:
-            raise ValueError("a budget needs prices: name a file of them by llm.prices")
+            raise ValueError("a budget needs prices: name a file of them with llm.prices")
         return self
 
 
@@ -233,7 +233,7 @@ def foreign_key(config: LlmConfig) -> str | None:
         return None
     return (
         f"the key in ${variable}, which is for {meant}, will be sent to {host}: name the variable with the key for "
-        f"{host} by llm.key_variable ({variable}, if it is that one)"
+        f"{host} with llm.key_variable ({variable}, if it is that one)"
     )
 
 

@@ -111,7 +111,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _cannot_listen(host: str, port: int, error: OSError) -> OutputError:
     hint = "; give another --port (0: any free one)" if port else ""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        hint = "; give an address of this machine by --host"
+        hint = "; give an address of this machine with --host"
     return OutputError(f"{host}:{port}: the service cannot listen there: {reason_of(error)}{hint}")
 
 

@@ -60,7 +60,7 @@ def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> No
 
 def test_options_of_a_recipe_need_one(run: Any, folder: Path) -> None:
     result = run("demo", "--set", "train.max_steps=3", "--out", folder / "demo")
-    assert "--set changes a recipe: name one by --train" in refused(result)
+    assert "--set changes a recipe: name one with --train" in refused(result)
 
 
 def test_the_first_changed_sentences_are_shown_then_others() -> None:

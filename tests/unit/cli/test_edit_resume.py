@@ -1,4 +1,4 @@
-"""`postedit edit` that was interrupted, and continued by --resume."""
+"""`postedit edit` that was interrupted, and continued with --resume."""
 
 from collections.abc import Callable
 from pathlib import Path

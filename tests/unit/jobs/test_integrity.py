@@ -172,7 +172,7 @@ def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(unfinishe
     run = unfinished_run
     file = sorted((run / "best").glob("step-*.safetensors"))[0]
     flip_value(file)
-    mend = "continue the run by --resume: it then counts as one of the best no more, or is written again"
+    mend = "continue the run with --resume: it is then no longer one of the best, or is written again"
     assert check_whole(run).damage == {file: f"damaged: its weights are not those that were written; {mend}"}
 
 
@@ -183,7 +183,7 @@ def test_a_run_goes_on_without_damaged_best_weights(run: Path, deleted: bool, st
     last, *others = sorted((run / "best" / one["file"] for one in listed), reverse=True)
     for file in (last, *others):
         flip_value(file)
-        assert "continue the run by --resume" in check_whole(run).damage[file]
+        assert "continue the run with --resume" in check_whole(run).damage[file]
         if deleted:
             file.unlink()
     console = Console(file=io.StringIO(), width=1000)

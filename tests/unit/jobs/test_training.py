@@ -80,7 +80,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     loaded = training.ModelFolder.load(result.model)
     assert loaded.provenance["dev"]["do_nothing_ter"] == result.unedited.ter
     assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
-    with pytest.raises(OutputError, match="already holds a run; continue it by --resume"):
+    with pytest.raises(OutputError, match="already holds a run; continue it with --resume"):
         training.train(recipe, tmp_path / "run", console=QUIET)
     longer = load_recipe(path, ["train.max_steps=3", "search.beam=2"])
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
@@ -293,7 +293,7 @@ def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, 
     with pytest.raises(RecipeError) as caught:
         training.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
     option, _, value = change.partition("=")
-    assert "choose another folder by --out, or delete this one" in str(caught.value)
+    assert "choose another folder with --out, or delete this one" in str(caught.value)
     assert f"{option}: was " in str(caught.value)
     assert f"is {value.capitalize() if value == 'true' else value}" in str(caught.value)
     assert (tmp_path / "run" / "recipe.toml").read_text() == before

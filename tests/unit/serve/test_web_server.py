@@ -36,8 +36,8 @@ def test_connections_stay_open_as_long_as_accepted_requests_may_take() -> None:
 @pytest.mark.parametrize(
     ("host", "port", "hint"),
     [
-        ("192.0.2.1", 0, r"give an address of this machine by --host"),  # RFC 5737: of no machine
-        ("no.such.invalid", 0, r"give an address of this machine by --host"),
+        ("192.0.2.1", 0, r"give an address of this machine with --host"),  # RFC 5737: of no machine
+        ("no.such.invalid", 0, r"give an address of this machine with --host"),
         ("127.0.0.1", None, r"give another --port \(0: any free one\)"),
     ],
 )

@@ -173,7 +173,7 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
     for path in written:
         check_writable(path)
         if any(same_file(path, one) for one in read):
-            raise OutputError(f"{path}: is one of the files to clean; choose another prefix by --out")
+            raise OutputError(f"{path}: is one of the files to clean; choose another prefix with --out")
     work = out.with_name(f"{out.name}.work")
     if work.exists() and not resume:
         raise OutputError(f"{work}: has unfinished work; add --resume to continue it, or delete it to start again")
@@ -371,4 +371,4 @@ def _write(
             for file, text in zip(outputs, cleaned):
                 file.write(f"{text}\n")
         if not report.kept:
-            raise DataError("the filters removed every triplet; turn some off by --set FILTER.on=false")
+            raise DataError("the filters removed every triplet; turn some off with --set FILTER.on=false")
