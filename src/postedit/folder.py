@@ -3,7 +3,7 @@
 config.json         architecture, sizes, search settings, format version
 model.safetensors   weights
 text/               subword vocabularies and truecasing
-provenance.json     data, options and versions of its training, and its scores on the development set
+provenance.json     data, options and versions of its training, and its scores on the dev set
 README.md           model card
 NOTICE              licences of the texts that it was trained on, if provided
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
@@ -93,7 +93,7 @@ editor = PostEditor.load("path/to/this/folder")
 print({call}[0].text)
 ```
 
-Scores on the development set, which also chose the weights:
+Scores on the dev set, which also chose the weights:
 
 {scores}
 
@@ -228,7 +228,7 @@ class ModelFolder:
         return cls(architecture, config, search, model, processor, provenance, first_stage, notice)
 
     def worse_than_input(self) -> str | None:
-        """Return a warning if the development set had a lower TER before the model edited it, else None.
+        """Return a warning if the dev set had a lower TER before the model edited it, else None.
 
         A model that does not read mt, such as a first stage, gets no warning, because it translates and does not edit.
         """
@@ -237,7 +237,7 @@ class ModelFolder:
         if "mt" not in self.model.spec.inputs or ter is None or unedited is None or ter <= unedited:
             return None
         what = "unedited MT" if self.first_stage is None else "the drafts of its first stage"
-        return f"its outputs had TER {ter:.1f} on the development set, worse than {unedited:.1f} of {what}"
+        return f"its outputs had TER {ter:.1f} on the dev set, worse than {unedited:.1f} of {what}"
 
     def _card(self) -> str:
         needs_mt = "mt" in self.model.spec.inputs and self.first_stage is None

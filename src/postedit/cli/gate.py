@@ -94,7 +94,7 @@ def gate(
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
     known_job = {
-        "development set": texts,
+        "dev set": texts,
         _UNITS: None if tokenize == "none" else tokenize,
         **({} if spec.endpoint is None else spec.endpoint.job),
     }

@@ -161,7 +161,7 @@ def _tune_members(
         members.insert(place, Member(path=models[place], fingerprint=member_fingerprint(llm.inner)))
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
-        "development set": [file_fingerprint(path) for path in texts],
+        "dev set": [file_fingerprint(path) for path in texts],
         "metric": [metric, tokenize],
         "search": repr(given),
         "options": repr(options),

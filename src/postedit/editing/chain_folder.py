@@ -2,7 +2,7 @@
 
 config.json       architecture "chain", search settings of the first model, format version
 first/, second/   model folders, each of a neural or phrase-based model
-provenance.json   edit costs of both models; scores on the development set that chose them, and its digest
+provenance.json   edit costs of both models; scores on the dev set that chose them, and its digest
 README.md         model card
 SHA256SUMS        digests of the files, see `postedit.core.checksums`
 """
@@ -43,7 +43,7 @@ editor = PostEditor.load("path/to/this/folder")
 print(editor.edit(src=["..."], mt=["..."])[0].text)
 ```
 
-Scores on the development set, which also chose the edit costs:
+Scores on the dev set, which also chose the edit costs:
 
 {scores}
 
@@ -85,8 +85,8 @@ def save_chain(
         path: the folder to write.
         models: the folders of the two models, in order.
         edit_costs: the edit cost with which each model searches.
-        scores: scores on the development set, by name.
-        digest: digest of the triplets of the development set (`phrase_folder.texts_digest`).
+        scores: scores on the dev set, by name.
+        digest: digest of the triplets of the dev set (`phrase_folder.texts_digest`).
 
     Raises:
         ModelFolderError: if one of `models` is not a model folder, or is a chain itself.

@@ -4,7 +4,7 @@
 [[members]]    path (relative to the file) and fingerprint of each model, in order
 [search]       search options
 [llm]          options of the language model behind an endpoint, if one is a member
-[tuning]       how the weights were found, and the scores on the development set
+[tuning]       how the weights were found, and the scores on the dev set
 """
 
 import os

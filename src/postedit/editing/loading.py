@@ -192,7 +192,7 @@ def load_ensemble(
     *,
     warn: bool,
 ) -> Loaded:
-    """Load one neural model, or several as an ensemble; `warn` if one made the TER of its development set worse.
+    """Load one neural model, or several as an ensemble; `warn` if one made the TER of its dev set worse.
 
     Raises:
         ModelFolderError: if a model is damaged, or the models are incompatible.

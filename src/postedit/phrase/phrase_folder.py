@@ -52,7 +52,7 @@ editor = PostEditor.load("path/to/this/folder")
 print(editor.edit(src=["..."], mt=["..."])[0].text)
 ```
 
-Scores on the development set, which also chose the weights:
+Scores on the dev set, which also chose the weights:
 
 {scores}
 

@@ -28,7 +28,7 @@ TEXTS = dict(zip(("src", "mt", "pe"), map(list, zip(*TRIPLETS))))
 
 @pytest.fixture
 def dev(tmp_path: Path) -> list[Path | str]:
-    """Write the development set, and return its options; the models are in `one`, `two` and `harmful`."""
+    """Write the dev set, and return its options; the models are in `one`, `two` and `harmful`."""
     for name, texts in TEXTS.items():
         (tmp_path / f"dev.{name}").write_text("".join(f"{text}\n" for text in texts))
     config = PhraseConfig(order=3)
@@ -68,7 +68,7 @@ def test_post_edits_without_spaces_are_told_of(run: Any, tmp_path: Path, dev: li
     assert "dev.pe has no spaces between words" in result.stderr
 
 
-def test_exchanged_sides_are_told(run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swapped_sides_are_told(run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = (TEXTS["src"], TEXTS["mt"])
     monkeypatch.setattr(PhraseEditor, "seem_swapped", lambda _, *sides: tuple(map(list, sides)) == expected)
     result = run("chain", tmp_path / "one", tmp_path / "two", *dev, "--out", tmp_path / "chain", "--edit-costs", "9")

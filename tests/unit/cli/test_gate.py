@@ -91,7 +91,7 @@ def test_repeated_lines_count_once(run: Any, model: Path, tmp_path: Path) -> Non
     assert "120 lines are few" in result.stderr
 
 
-def test_exchanged_sides_are_told(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swapped_sides_are_told(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
     monkeypatch.setattr(PostEditor, "seem_swapped", lambda _, src, mt: not seen.append((src[0], mt[0])))
     result = run("gate", model, *files(tmp_path, MT), "--out", tmp_path / "gate.json")
@@ -291,7 +291,7 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monke
         patch.setattr(PostEditor, "load", lambda *models, **given: pytest.fail("refused only after a model was loaded"))
         assert "--resume" in refused(run("gate", model, *options, "--out", gate))
         changed = run("gate", model, *files(others, MT[::-1]), "--out", gate, "--resume")
-        assert "made with another development set" in refused(changed)
+        assert "made with another dev set" in refused(changed)
         units = run("gate", model, *options, "--out", gate, "--tokenize", "13a", "--resume")
         assert "made with another choice of words (--tokenize)" in refused(units)
     job = gate.with_name("gate.json.judged.partial.json")

@@ -299,7 +299,7 @@ def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
             editor.score_segments(segments, outputs)
 
 
-def test_exchanged_sides_are_noticed_by_the_pair_it_was_chosen_for(path: Path) -> None:
+def test_swapped_sides_are_noticed_by_the_pair_it_was_chosen_for(path: Path) -> None:
     chosen, (src, mt) = PostEditor.load(path), (["Nobody asks ."], ["Никто не спрашивает ."])
     assert chosen.abilities.languages == ("", "")
     chosen.chosen_for(("en", "ru"))
@@ -425,7 +425,7 @@ def test_a_model_that_does_harm_is_warned_of(path: Path, tmp_path: Path, caplog:
     PostEditor.load(tmp_path / "best/step-1.safetensors", device="cpu")  # of which the folder has no scores
     (record,) = caplog.records
     assert record.getMessage().endswith(
-        "worse: its outputs had TER 19.0 on the development set, worse than 18.0 of unedited MT"
+        "worse: its outputs had TER 19.0 on the dev set, worse than 18.0 of unedited MT"
     )
 
 
