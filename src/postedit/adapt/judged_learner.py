@@ -13,8 +13,8 @@ from postedit.adapt.remembering import say_nothing
 class JudgedLearner(ABC):
     """A learner that learns corrections one after another, and judges each of the latest ones before it is learnt.
 
-    A correction is judged by the number of edits that its post-editor would have been saved by what earlier
-    corrections taught; it is negative if there would have been more edits. Learning helps if the sum over the watched
+    A correction is judged by the number of edits that what earlier corrections taught would have saved its
+    post-editor; it is negative if there would have been more edits. Learning helps if the sum over the watched
     corrections exceeds its standard error. This depends only on the corrections in the memory, so an undone correction
     leaves no trace.
 

@@ -95,7 +95,7 @@ class Remembering(EditorWrapper[Editor]):
         if self._fixed.edition == found.edition and self._is_replaced(found, self._fixed):
             raise DataError(
                 f"{self.memory.place}: lacks corrections that this work began with, as if an older copy of the memory "
-                "had been put back; begin it anew"
+                "had been restored; begin it anew"
             )
         if self._fixed.edition != found.edition:
             raise DataError(

@@ -110,7 +110,7 @@ def edit(
     postedit edit openai:MODEL --endpoint URL ... edits with a language model; --budget COST limits the cost, and
     --estimate prints the expected cost and exits.
 
-    Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output
+    Options for research: --n-best N (search.n_best) writes up to N outputs of each line; --passes N edits the output
     again until it no longer changes, in at most N passes in all; --force FILE scores the outputs of another system
     instead of editing. `postedit simulate --help` explains --learn.
 

@@ -88,7 +88,7 @@ class EditCommand:
         that run counts towards the budget of this one.
 
         Raises:
-            DataError: if corrections have been deleted since, or an older copy of the memory has been put back.
+            DataError: if corrections have been deleted since, or an older copy of the memory has been restored.
         """
         before = recorded_job(out) if self.resume else {}
         endpoint = self.spec.endpoint
@@ -113,7 +113,7 @@ class EditCommand:
         if last > memory.position.last or before.get("memory mark") != repr(position.mark):
             raise DataError(
                 f"{out}.partial: these lines were made with corrections that the memory lacks now, as if an older copy "
-                "of it had been put back; delete them to restart"
+                "of it had been restored; delete them to restart"
             )
         return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
 

@@ -99,11 +99,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A protected span or term that an edit would have lost, doubled, changed or invented, and how it was saved."""
+    """A protected span or term that an edit would have lost, doubled, changed or invented, and how it was restored."""
 
     kind: str  # a kind of `text.protected_spans`, or "term"
     value: str  # the value by which `text.protected_spans` compares spans
-    # by a second search with constraints, by reverting some edits, or all ("mt"); None: not saved, as there is no mt
+    # by a second search with constraints, by reverting some edits, or all ("mt"); None: not restored: no mt
     by: Literal["search", "edits", "mt"] | None
 
 
@@ -286,7 +286,7 @@ class Editor(ABC):
             mt: their machine translations, one per segment. A segment may have None, or `mt` may be None for all, if
                 the editor does not need mt (`abilities.needs_mt`).
             beam: number of hypotheses kept per segment; overrides `search.beam`; 1 is greedy search.
-            n_best: number of outputs, at most `beam`; if above 1, all but the best, and mt, are `alternatives`.
+            n_best: number of outputs, at most `beam`; if above 1, `alternatives` has all but the best, and mt.
             batch_tokens: batch size in tokens; overrides `search.batch_tokens`.
             search: search options; None: the editor's own.
             prefix: for each segment, the text that the correction begins with, or ""; it may end within a word.

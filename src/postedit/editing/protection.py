@@ -164,7 +164,7 @@ class _Case:
         )
 
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
-        """Return the best correction, and how broken spans were saved (see `Fallback.by`).
+        """Return the best correction, and how broken spans were restored (see `Fallback.by`).
 
         This is normally the first correction, without harmful edits and with terms in place of forbidden translations.
         The second one is preferred if it satisfies at least as many terms and keeps the rest: a model that is forced to

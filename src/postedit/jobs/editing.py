@@ -175,7 +175,7 @@ def windows_of(
 
 
 def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iterator[Window]:
-    """Return the windows; warn if the first one has line ends other than LF, or src and mt that seem exchanged."""
+    """Return the windows; warn if the first one has line ends other than LF, or src and mt that seem swapped."""
     first = next(windows, None)
     if first is None:
         return windows

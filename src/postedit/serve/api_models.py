@@ -87,13 +87,13 @@ class EditOut(BaseModel):
 
 
 class FallbackOut(BaseModel):
-    """A protected span or glossary term that the model was about to break, and how it was saved."""
+    """A protected span or glossary term that the model was about to break, and how it was restored."""
 
     kind: str = Field(examples=["number"])
     value: str = Field(examples=["42"])
     by: str | None = Field(
         description="search: by a second search with constraints; edits: some edits were reverted; mt: all were; "
-        "null: it was not saved, because there is no mt"
+        "null: it was not restored, because there is no mt"
     )
 
 

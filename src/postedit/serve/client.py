@@ -213,7 +213,7 @@ class Client:
         return int(self._post("/v1/learn", {"src": src, "mt": mt, "pe": pe, "markup": markup, **place})["number"])
 
     def undo(self, number: int, *, project: str = "default") -> int:
-        """Take a correction back, and return the number of the memory entry that records this.
+        """Undo a correction, and return the number of the memory entry that records this.
 
         Raises:
             ServiceError: if the service refuses the request, or cannot be reached.

@@ -54,7 +54,7 @@ class MarkedSegment:
         form = _FORMATS[markup]
         try:
             units = _units(markup, src, mt)
-            _units(markup, mt or "", src)  # exchanged, a text that closes its own element is not well-formed
+            _units(markup, mt or "", src)  # swapped, a text that closes its own element is not well-formed
         except DataError as error:
             raise DataError(f"a text is not content of XLIFF: {_PLACE.sub('', str(error))}") from None
         if len(units) != 1 or (mt is not None and units[0].target is None):

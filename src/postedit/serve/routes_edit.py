@@ -102,10 +102,10 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
 
 @router.post("/undo", response_model=api.NumberResponse)
 async def undo(asked: api.UndoRequest, service: ServiceDep, who: CallerDep) -> dict[str, int]:
-    """Take a correction back: from the next request on, the project behaves as if it had never learnt it."""
+    """Undo a correction: from the next request on, the project behaves as if it had never learnt it."""
     who.require("learn", asked.project)
-    take_back = partial(service.store.projects.undo_correction, asked.project, asked.number, who.name)
-    return {"number": await to_thread.run_sync(take_back)}
+    undo_it = partial(service.store.projects.undo_correction, asked.project, asked.number, who.name)
+    return {"number": await to_thread.run_sync(undo_it)}
 
 
 @router.post("/score", response_model=api.ScoreResponse)

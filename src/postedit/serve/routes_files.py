@@ -221,7 +221,7 @@ def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
 def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep, request: Request) -> Any:
     """Save a decision on a segment; a confirmed target is learnt from, and an `edit_id` sent again changes nothing."""
     row = access.file(file, "files")
-    # The decision teaches the project something, or takes back what an earlier one taught.
+    # The decision teaches the project something, or undoes what an earlier one taught.
     if asked.state == "confirmed" or access.store.segments.get(file, number)["correction"] is not None:
         access.caller.require("learn", row["project"])
     given = DecisionIn(

@@ -228,7 +228,7 @@ async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
 
 @router.post("/{project}/corrections/{number}/undo", **answering(api.Undone))
 def undo_correction(project: Id, number: EntryNumber, access: AccessDep) -> dict[str, Any]:
-    """Take a correction back: models behave as if they had never learnt it."""
+    """Undo a correction: models behave as if they had never learnt it."""
     access.project(project, "learn")
     return {"number": access.store.projects.undo_correction(project, number, access.caller.name)}
 

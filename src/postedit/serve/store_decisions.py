@@ -118,7 +118,7 @@ class Decisions:
             _update(change, file, [number], {**values, "filled_from": None, "correction": correction})
             if correction != row["correction"] or given.state == "open":  # its proposal may be out of date
                 self._jobs.add_once(change, "propose", file)
-            if correction != row["correction"] is not None:  # proposals of other files may come from what is taken back
+            if correction != row["correction"] is not None:  # proposals of other files may come from what is undone
                 self._jobs.renew(change)
             if filled:
                 _fill(change, file, filled, values, number, given.edit_id)
@@ -203,7 +203,7 @@ class Decisions:
     def _learn(self, change: ProjectChange, row: Row, prepared: _Prepared) -> int | None:
         """Replace the correction of a segment by the new one if they differ; return its number; None: there is none."""
         memory = self._db.memory.of(change.project)
-        # It may have been taken back by another program, such as `postedit memory undo`.
+        # It may have been undone by another program, such as `postedit memory undo`.
         if row["correction"] is not None and memory.holds(row["correction"], connection=change.connection):
             if prepared.correction is not None and _same_decision(row, prepared):
                 return int(row["correction"])
@@ -361,7 +361,7 @@ def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row,
     places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
     change.execute(sql.insert(decisions), [{**recorded, **place, "edit_id": edit_id} for place in places])
     if values["state"] != "confirmed":
-        values["filled_from"] = None  # taken back, so no longer filled in
+        values["filled_from"] = None  # no longer confirmed, so no longer filled in
     _update(change, file, numbers, values)
 
 

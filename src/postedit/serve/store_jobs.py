@@ -94,7 +94,7 @@ class Jobs:
         ready = sql.select(files.c.id).where(files.c.project == change.project, files.c.state == "ready")
         is_open = segments.c.state.in_(OPEN_STATES)
         if all_of_them:
-            # This includes segments that have been decided on, since the decision may be taken back.
+            # This includes segments that have been decided on, since the decision may be undone.
             known = segments.c.file.in_(ready) & (segments.c.proposed_at >= 0)
             change.execute(sql.update(segments).where(known).values(proposed_at=STALE))
         of_file = jobs.c.file == files.c.id

@@ -194,7 +194,7 @@ class Projects:
         return self._db.memory.of(project).page(count, before, containing)
 
     def undo_correction(self, project: str, number: int, who: str) -> int:
-        """Take a correction back, and return the number of the memory entry that records this.
+        """Undo a correction, and return the number of the memory entry that records this.
 
         Raises:
             DataError: if there is no such correction, or it was undone before.
@@ -343,7 +343,7 @@ def _same(one: Correction) -> tuple[str, str, str, datetime | None]:
 
 
 def _is_settled() -> sql.ColumnElement[bool]:
-    """Return the SQL condition that a decision confirms a segment, or takes a confirmation back."""
+    """Return the SQL condition that a decision confirms a segment, or undoes a confirmation."""
     former = decisions.alias()
     is_before = (former.c.file == decisions.c.file) & (former.c.segment == decisions.c.segment)
     states = sql.select(former.c.state).where(is_before, former.c.version < decisions.c.version)

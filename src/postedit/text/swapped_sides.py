@@ -16,14 +16,14 @@ _CLEAR: Final = 20.0
 """Nats by which each side must be more probable in the language of the other."""
 
 _FEWER_TOKENS: Final = 0.8
-"""The sides seem swapped if exchanging them reduces the number of tokens to less than this fraction."""
+"""The sides seem swapped if swapping them reduces the number of tokens to less than this fraction."""
 
 
 def seem_swapped(processor: "TextProcessor", languages: tuple[str, str], src: Sequence[str], mt: Sequence[str]) -> bool:
     """Return whether `src` and `mt` seem to be swapped.
 
-    They do if their languages say so (see `languages_seem_swapped`), or if the vocabularies divide the exchanged sides
-    into clearly fewer tokens. If the languages are not known and both sides share a vocabulary, the answer is always
+    They do if their languages say so (see `languages_seem_swapped`), or if the vocabularies divide them into clearly
+    fewer tokens after a swap. If the languages are not known and both sides share a vocabulary, the answer is always
     False.
     """
     return languages_seem_swapped(languages, src, mt) or _by_token_counts(processor, src[:_SAMPLE], mt[:_SAMPLE])

@@ -122,7 +122,7 @@ def test_options_that_do_not_go_are_refused(run: Any, triplets: Path, arguments:
 
 
 @pytest.mark.slow
-def test_exchanged_columns_are_warned_about(run: Any, tmp_path: Path) -> None:
+def test_swapped_columns_are_warned_about(run: Any, tmp_path: Path) -> None:
     texts = {
         "src": "Die Katze schläft auf dem Dach {}",
         "mt": "Der Kater schläft auf dem Dach {}",

@@ -69,7 +69,7 @@ class TestStats:
         assert values["edits"]["most frequent"][0]["contexts"]
         assert "<svg" in picture.read_text()
 
-    def test_columns_that_seem_exchanged(self, run: Any, sample: Path, tmp_path: Path) -> None:
+    def test_columns_that_seem_swapped(self, run: Any, sample: Path, tmp_path: Path) -> None:
         src, mt, pe = (str(sample / f"test.{side}") for side in ("src", "mt", "pe"))
         assert "swapped" not in run("data", "stats", sample / "test").stderr
         result = run("data", "stats", f"{mt},{src},{pe}", "--json", tmp_path / "out.json")

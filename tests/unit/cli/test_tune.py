@@ -301,7 +301,7 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "order", "lm", "qe"}
 
 
-def test_exchanged_sides_are_told(
+def test_swapped_sides_are_told(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [dev[side].read_text(encoding="utf-8").splitlines() for side in ("src", "mt")]

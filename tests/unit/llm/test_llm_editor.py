@@ -100,7 +100,7 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
             assert len(stub.asked) == before + 1, other
 
 
-def test_exchanged_sides_are_noticed_by_the_languages(make_editor: MakeEditor) -> None:
+def test_swapped_sides_are_noticed_by_the_languages(make_editor: MakeEditor) -> None:
     with Stub() as stub:
         for languages, noticed in (("en:ru", True), ("English:Russian", False), ("", False)):
             editor = make_editor(stub, languages=languages)

@@ -185,7 +185,7 @@ def test_running_text_is_divided_into_words() -> None:
     assert editor.word_spans("mt", "Haus.") == [(0, 4), (4, 5)]
 
 
-def test_exchanged_sides_are_noticed_by_their_languages() -> None:
+def test_swapped_sides_are_noticed_by_their_languages() -> None:
     src, mt = ["The house at the river is much older than the bridge ."], ["Das Haus am Fluss ist viel älter ."]
     editor = PhraseEditor.empty(PhraseTextConfig(src_lang="en", tgt_lang="de"))
     assert editor.seem_swapped(mt, src)

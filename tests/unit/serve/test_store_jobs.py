@@ -168,7 +168,7 @@ def test_progress_counts_the_last_confirmation_of_each_segment(store: Store, mon
     for number, state, left in ((1, "draft", [("ben", 1)]), (2, "open", [])):
         store.decisions.save(file, number, decision(store, file, number, "z", state=state), "anna")
         people = store.progress.of("default")["people"]
-        assert [(one["name"], one["segments"]) for one in people] == left, "a confirmation was taken back"
+        assert [(one["name"], one["segments"]) for one in people] == left, "a confirmation was undone"
 
 
 def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def test_edits_of_two_steps_give_the_exact_text(mt: str, middle: str, text: str,
         (("a a", "a", "a a"), []),
         (("甲 乙", "甲 丙", "甲 丙 。"), [("乙", "丙 。", 0.5, "first0 second0")]),
     ],
-    ids=["apart", "same word", "taken back", "ends", "moved back", "touching"],
+    ids=["apart", "same word", "reverted", "ends", "moved back", "touching"],
 )
 def test_edits_stay_apart_join_or_vanish(texts: tuple[str, str, str], parts: list[tuple[str, str, float, str]]) -> None:
     mt, middle, text = texts

@@ -4,7 +4,7 @@ eSCAPE was made with a translator (Negri et al. 2018); Pal et al. (2020, section
 often much farther from the reference than real mt is from its post-edit, so triplets can be selected to match real
 ones.
 
-An error model is trained like any other model, but on real triplets with mt and pe exchanged. Its most probable output
+An error model is trained like any other model, but on real triplets with mt and pe swapped. Its most probable output
 is close to pe itself, whereas random samples have errors like those of real mt. The idea comes from noised and sampled
 back-translation (Xie et al. 2018 for grammatical error correction, Edunov et al. 2018 for translation).
 """
@@ -133,7 +133,7 @@ class ErrorsConfig(ParallelTextConfig):
 
     kind: Literal["errors"] = Field("errors", description="how triplets are made")
     model: str = Field(
-        description="error model, trained on triplets with mt and pe exchanged: a folder, relative to the current one, "
+        description="error model, trained on triplets with mt and pe swapped: a folder, relative to the current one, "
         "or a hub id"
     )
     temperature: float = Field(
@@ -191,7 +191,7 @@ def _load(model: str, device: str) -> "PostEditor":
     if "mt" not in editor.abilities.inputs:
         raise DataError(
             f"synth.model: {model} reads src only, so it translates and is not an error model; use kind = "
-            '"forward", or a model trained on triplets with mt and pe exchanged'
+            '"forward", or a model trained on triplets with mt and pe swapped'
         )
     return editor
 

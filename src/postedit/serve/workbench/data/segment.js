@@ -95,7 +95,7 @@ export function writeMarked({ text, codes }) {
  * @param {Segment} segment @param {any} body @param {boolean} isStuck  a person has to settle the change first, so that it confirms nothing
  */
 export function withBody(segment, { target, codes, state, decisions }, isStuck = false) {
-  const shown = state === "open" ? "seen" : isStuck && state === "confirmed" ? "draft" : state; // open: the target is taken back
+  const shown = state === "open" ? "seen" : isStuck && state === "confirmed" ? "draft" : state; // open: the target is discarded
   return { ...segment, ...readMarked({ target, target_codes: codes }), state: shown, decisions, filled_from: null };
 }
 

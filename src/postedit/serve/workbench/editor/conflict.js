@@ -17,7 +17,7 @@ export function Conflict({ editing, languages }) {
         <button type="button" onClick=${() => discard(editing, entry)}>${t.editor.discard}</button></div></div>`;
   }
   if (!entry?.theirs) return null;
-  const saved = editing.readSaved(entry.theirs), isOpen = entry.body.state === "open"; // if a target is taken back, the proposal stands
+  const saved = editing.readSaved(entry.theirs), isOpen = entry.body.state === "open"; // if a target is discarded, the proposal stands
   const mine = isOpen ? editing.draft.proposal.text : entry.body.target, { text: theirs } = writtenTarget(saved) ?? saved.proposal;
   return html`
     <section class="conflict" role="alert" aria-label=${t.editor.conflict}>

@@ -206,7 +206,7 @@ export class Editing {
     await walk(this, 1, true, this.isLocked ? null : this.segment.value);
   }
 
-  /** Take the confirmation back. */
+  /** Undo the confirmation. */
   reopen() {
     if (this.mayWrite && this.segment.value?.state === "confirmed") this.#save("draft");
   }

@@ -1,4 +1,4 @@
-/** Dialog with the former states of a segment, which can be put back. */
+/** Dialog with the earlier states of a segment, which can be restored. */
 import { html, useEffect, useRef } from "../lib.js";
 import { difference } from "../ui/difference.js";
 import { inLanguage, Time, useLoaded, Waiting } from "../ui/controls.js";
