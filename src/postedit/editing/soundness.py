@@ -40,7 +40,7 @@ def checked(
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
-    Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits reverted could
+    Brackets and full-width forms are not checked if a prefix or phrase is required, because the reverted edits could
     be those that satisfy the constraint, or if reverting edits would restore a banned phrase. `language` is the code
     of the target language; empty if it is not known. Unless the output `corrects_mt`, only the constraints apply: an
     edit that is reverted would restore a part of the text that the output is made from. An output that has a banned

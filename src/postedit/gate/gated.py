@@ -55,7 +55,7 @@ class Gated(EditorWrapper[Editor]):
         """Return one correction per segment, without the edits that do not pass.
 
         Raises:
-            DataError: if a segment has no mt, or constraints that an edit reverted could break; if the edits of a
+            DataError: if a segment has no mt, or constraints that reverting an edit could break; if the edits of a
                 correction do not turn mt into it; or if there is no gate, and edits have no confidences to compare.
             ModelFolderError: if the gate was made for another editor or other search options.
         """
