@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.core.editor import ENDPOINT, OWN_EDITOR
 from postedit.core.errors import DataError
 from postedit.core.model import Writes
@@ -35,7 +36,7 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
     """
-    if str(model).startswith((ENDPOINT, OWN_EDITOR)):
+    if str(model) == NO_MODEL or str(model).startswith((ENDPOINT, OWN_EDITOR)):
         return set()
     path = find_folder(model)
     digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))

@@ -124,6 +124,6 @@ def test_a_model_named_by_its_languages_is_known_like_its_folder() -> None:
     assert uses_of(texts(sample, "test"), "en-zh") == set()
 
 
-@pytest.mark.parametrize("name", ["openai:some-model", "python:some.module:Editor"])
+@pytest.mark.parametrize("name", ["none", "openai:some-model", "python:some.module:Editor"])
 def test_nothing_is_known_of_models_elsewhere(name: str) -> None:
     assert uses_of(DevTexts(["a"], ["b"], ["c"]), name) == set()
