@@ -112,6 +112,7 @@ def _in_turn(mt: str, before: PostEdit, after: PostEdit) -> PostEdit:
         after,
         changed=mt != after.text,
         edits=tuple(one.edit for one in sure),
+        hit_limit=before.hit_limit or after.hit_limit,
         confidences=() if is_unsure else tuple(one.confidence for one in sure),
         token_spans=(),
         reverted=before.reverted + after.reverted,
@@ -125,6 +126,12 @@ def _scored(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
     if scored is None or scored.skipped is not None or scored.text != last.text:
         return last
     if apply_edits(mt, last.text, scored.edits) == last.text and len(scored.edits) == len(scored.confidences):
-        return replace(scored, reverted=last.reverted, fallbacks=last.fallbacks, input_cut=last.input_cut)
+        return replace(
+            scored,
+            hit_limit=last.hit_limit,
+            reverted=last.reverted,
+            fallbacks=last.fallbacks,
+            input_cut=last.input_cut,
+        )
     # Some editors, such as phrase-based ones, score texts without listing the edits.
     return replace(last, score=scored.score, token_scores=scored.token_scores, features=scored.features)

@@ -100,14 +100,20 @@ class Careful(Table):
         edits = tuple(replace(one, reasons=(ErrorReason(str(number), "", ""),)) for one in result.edits)
         return [
             replace(
-                result, reverted=number, fallbacks=(lost,), input_cut=number == 1, confidences=confidences, edits=edits
+                result,
+                reverted=number,
+                fallbacks=(lost,),
+                input_cut=number == 1,
+                hit_limit=number == 1,
+                confidences=confidences,
+                edits=edits,
             )
         ]
 
 
 def test_what_was_taken_back_in_all_passes_is_told() -> None:
     (found,) = Iterated(Careful(), 2).edit_segments([Segment("s", "a x")])
-    assert (found.text, found.reverted, found.input_cut) == ("a b c", 1 + 2, True)
+    assert (found.text, found.reverted, found.input_cut, found.hit_limit) == ("a b c", 1 + 2, True, True)
     assert [one.value for one in found.fallbacks] == ["1", "2"]
     assert set(found.confidences) == {0.8}
     assert [one.text for one in found.edits[0].reasons if isinstance(one, ErrorReason)] == ["1", "2"]
@@ -159,4 +165,4 @@ def test_scores_are_taken_as_far_as_they_fit(
     assert (found.text, found.score, found.skipped) == ("a b c", score, None)
     assert set(found.confidences) == set(confidences)
     assert apply_edits("a x", found.text, found.edits) == found.text
-    assert (found.reverted, len(found.fallbacks), found.input_cut) == (3, 2, True)
+    assert (found.reverted, len(found.fallbacks), found.input_cut, found.hit_limit) == (3, 2, True, True)
