@@ -178,6 +178,7 @@ class Drafted(EditorWrapper[EditorT]):
             replace(
                 one,
                 draft=drafts[row].text,
+                hit_limit=drafts[row].hit_limit or one.hit_limit,
                 skipped=drafts[row].skipped or one.skipped,
                 input_cut=drafts[row].input_cut or one.input_cut,
             )

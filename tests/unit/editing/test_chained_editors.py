@@ -10,7 +10,7 @@ from postedit.core.edit_reasons import TrainingReason
 from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.chained_editors import Chain
+from postedit.editing.chained_editors import Chain, Drafted
 from postedit.editing.post_editor import TwoStage
 from postedit.text.edits import apply_edits, edits_between
 
@@ -178,6 +178,16 @@ def test_events_of_either_editor_are_told(event: str) -> None:
     assert getattr(edited(Chain(plain, limited), "a"), event)
     assert getattr(edited(Chain(limited, plain), "a"), event)
     assert not getattr(edited(Chain(plain, plain), "a"), event)
+
+
+@pytest.mark.parametrize("event", ["hit_limit", "input_cut"])
+def test_events_of_a_draft_are_told(event: str) -> None:
+    class Draft(Replacing):
+        def _edited(self, mt: str, count: int, evidence: Detail | None) -> PostEdit:
+            return replace(PostEdit("a", True), **{event: True})  # type: ignore[arg-type]
+
+    drafted, given = Drafted(Draft("", ""), Replacing("a", "b")).edit(["src"] * 2, [None, "a"])
+    assert [getattr(one, event) for one in (drafted, given)] == [True, False]
 
 
 def test_both_editors_check_the_options() -> None:
