@@ -72,7 +72,7 @@ def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
 def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
     """Return a correction of `mt` with only the edits marked True in `kept`; the others are reverted.
 
-    Scores, evidence and alternatives remain those of the whole output.
+    Scores, evidence and alternatives remain those of the whole output; mt is not cut off, even if that was.
     """
     if all(kept):
         return result
@@ -84,6 +84,7 @@ def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
         text=text,
         changed=text != mt,
         edits=_moved(edits),
+        hit_limit=result.hit_limit and text != mt,
         token_spans=tuple(compress(result.token_spans, kept)),
         confidences=tuple(compress(result.confidences, kept)),
         reverted=result.reverted + len(result.edits) - len(edits),

@@ -60,6 +60,12 @@ def test_edits_that_stay_make_the_text_and_all_else_is_mt(
         assert found is result
 
 
+@pytest.mark.parametrize(("kept", "is_cut"), [([True, False], True), ([False, False], False)])
+def test_mt_is_not_cut_off_although_the_output_was(kept: list[bool], is_cut: bool) -> None:
+    output = replace(corrected("a b c d", ["a", "x", "c", "y"]), hit_limit=True)
+    assert keep_edits("a b c d", output, kept).hit_limit == is_cut
+
+
 @given(WORDS, WORDS, st.floats(0, 1), st.floats(0, 1))
 def test_more_confidence_keeps_fewer_edits(mt: list[str], pe: list[str], one: float, other: float) -> None:
     raw = " ".join(mt)
