@@ -12,7 +12,7 @@ from typing import Final
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering, say_nothing
-from postedit.core.editor import Editor, PostEdit, Segment, edited
+from postedit.core.editor import Editor, EditorWrapper, PostEdit, Segment, edited
 from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.serve.model_work import (
@@ -98,7 +98,9 @@ class ProjectEditors:
         from postedit.adapt.learning_editor import load_learning
         from postedit.phrase.phrase_editor import PhraseEditor
 
-        inner = model.inner if isinstance(model, Remembering) else None
+        inner = model
+        while isinstance(inner, EditorWrapper) and not isinstance(inner, FollowedByPhrases):  # such as a first stage
+            inner = inner.inner
         if not isinstance(inner, PhraseEditor | FollowedByPhrases):
             return
         with TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:

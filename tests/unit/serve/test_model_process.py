@@ -19,8 +19,10 @@ from postedit.adapt import learning_editor
 from postedit.adapt.adaptation_config import LearningConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.followed_by_phrases import FollowedByPhrases
 from postedit.adapt.remembering import Remembering, say_nothing
-from postedit.core.editor import Abilities, PostEdit, Segment
+from postedit.core.editor import Abilities, EditorWrapper, PostEdit, Segment
+from postedit.editing.chained_editors import Drafted
 from postedit.gate import Gate
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
@@ -63,6 +65,19 @@ def test_only_phrases_are_learnt_in_vain_before_the_start(tmp_path: Path, monkey
         loaded.clear()
         assert ProjectEditors(spec).facts.learns
         assert len(loaded) == count
+
+
+def test_phrases_after_a_model_with_a_first_stage_are_learnt_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, loaded = tmp_path / "memory.db", []
+    memory, model = CorrectionMemory(place), ScriptedEditor()
+    editors = ProjectEditors(ScriptedProcess(ServedModel(path="none", learns=False), 1, str(place)))
+    followed = FollowedByPhrases.__new__(FollowedByPhrases)
+    EditorWrapper.__init__(followed, model)
+    monkeypatch.setattr(learning_editor, "load_learning", lambda name, _: loaded.append(name) or MagicMock())
+    editors._learn_in_vain(Remembering(Drafted(model, followed), _Nothing(), memory))
+    assert loaded == ["none"]
 
 
 class _Gone:
