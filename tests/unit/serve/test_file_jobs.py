@@ -777,12 +777,17 @@ def test_proposals_of_former_settings_go_when_decisions_are_taken_back(
     assert store.segments.get(file, 1)["proposal"]["text"] == "ein Katz"
 
 
-def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of: FileJobs) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"), [("min_confidence", 0.5), ("source_language", "ja"), ("target_language", "ja")]
+)
+def test_proposals_made_with_former_settings_are_not_saved(
+    store: Store, jobs_of: FileJobs, setting: str, value: Any
+) -> None:
     file = imported(store, xliff(("a", "die")))
     row, segments = store.files.row(file), store.segments.some(file, [1])
     store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
     made = asyncio.run(jobs_of.proposer.made(row, segments, ProposalRequest("job", "")))
-    store.projects.change("default", {"min_confidence": 0.5}, "anna")
+    store.projects.change("default", {setting: value}, "anna")
     assert not jobs_of.proposer.save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
     made = asyncio.run(jobs_of.proposer.made(row, segments, ProposalRequest("job", "")))
