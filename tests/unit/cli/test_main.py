@@ -65,6 +65,13 @@ def test_a_missing_file_is_reported_before_heavy_imports() -> None:
     assert "nowhere: no such file" in result.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("data",)], ids=["postedit", "data"])
+def test_groups_show_their_help_by_either_name(run: Any, words: "tuple[str, ...]") -> None:
+    shown = run(*words, "-h")
+    assert shown.exit_code == 0
+    assert shown.stdout == run(*words, "--help").stdout
+
+
 def commands() -> "Iterator[tuple[str, ...]]":
     for verb in command.VERBS:
         loaded = command._load_verb(verb)

@@ -101,6 +101,8 @@ def test_inline_codes_are_not_learnt(service: RunningService) -> None:
             client.learn(*texts[:2], "<g>", markup="xliff")
         (edited,) = client.edit(texts[:1], texts[1:2], markup="xliff")
         assert (edited.content, edited.given_up) == ('<g id="1">DAS</g> HAUS', ())
+        (kept,) = client.edit(texts[:1], ['H<g id="1">au</g>s'], markup="xliff")
+        assert (kept.content, kept.given_up) == ('H<g id="1">au</g>s', ("divided word",))
 
 
 @pytest.mark.parametrize(
