@@ -299,12 +299,16 @@ def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("learning", "expected"),
-    [({}, ["none", "characters", "moses", "none"]), ({"phrases": {"tokenizer": "characters"}}, ["characters"] * 2)],
-    ids=["by the project", "by the settings"],
+    ("path", "learning", "expected"),
+    [
+        ("none", {}, ["none", "characters", "moses", "none"]),
+        ("none", {"phrases": {"tokenizer": "characters"}}, ["characters"] * 2),
+        ("model", {}, ["none"] * 2),
+    ],
+    ids=["by the project", "by the settings", "by the model"],
 )
 def test_phrases_alone_divide_texts_by_the_languages_of_the_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learning: dict[str, Any], expected: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, learning: dict[str, Any], expected: list[str]
 ) -> None:
     used = []
 
@@ -315,7 +319,7 @@ def test_phrases_alone_divide_texts_by_the_languages_of_the_project(
     monkeypatch.setattr(learning_editor, "load_learning", load)
     place = str(tmp_path / "postedit.db")
     CorrectionMemory(place).close()
-    editors = ProjectEditors(ScriptedProcess(ServedModel(path="none", learning=learning), 1, place))
+    editors = ProjectEditors(ScriptedProcess(ServedModel(path=path, learning=learning), 1, place))
     for languages in (("en", "ja"), ("en", "ja"), ("en-GB", "de"), ("", "de")):
         kind = EditKind("m", "garden", ProjectSettings(languages=languages))
         assert editors.done(Work(kind, [Segment("a", "b")])).outcomes[0].text == "B"
