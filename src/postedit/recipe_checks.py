@@ -110,8 +110,8 @@ def draft_problems(
 ) -> list[str]:
     """Check that a first stage reads only src, and that the second stage, with its `model`, reads mt.
 
-    What a model reads may depend on its options, so models that could not be built are checked only for what no model
-    of their architecture reads.
+    What a model reads may depend on its options, so a first stage that could not be built is not checked, and a second
+    one only for what no model of its architecture reads.
     """
     problems = []
     if first_model is not None and first_model.spec.inputs != ("src",):
