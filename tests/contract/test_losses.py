@@ -109,7 +109,7 @@ def test_coverage_loss_equals_its_definition(name: str) -> None:
     model, batch, _ = sides(name)
     key = model.spec.coverage_key
     if key is None:
-        with pytest.raises(RecipeError, match="has none"):
+        with pytest.raises(RecipeError, match="needs soft attention, which this model does not have"):
             CoverageLoss(model, 2.0)
         return
     assert batch.target is not None
