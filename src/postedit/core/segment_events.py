@@ -39,4 +39,4 @@ def warn_of_events(results: Sequence["PostEdit"]) -> None:
     for event, meaning in EVENTS.items():
         rows = [row for row, events in enumerate(found, start=1) if event in events]
         if rows:
-            _log.warning("%d of %d segments, first number %d: %s", len(rows), len(results), rows[0], meaning)
+            _log.warning("%d of %d segments (the first is number %d): %s", len(rows), len(results), rows[0], meaning)

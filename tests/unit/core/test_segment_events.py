@@ -21,8 +21,8 @@ GLOSSARY = Glossary([GlossaryEntry("file", ("Datei",))])
 def test_each_kind_is_counted_with_its_first_segment(caplog: pytest.LogCaptureFixture) -> None:
     warn_of_events([PostEdit("a", False), CUT, LONG, CUT])
     cut, long = (record.getMessage() for record in caplog.records)
-    assert cut.startswith("2 of 4 segments, first number 2: the output reached the maximum length")
-    assert long.startswith("1 of 4 segments, first number 3: not edited, because a text is too long")
+    assert cut.startswith("2 of 4 segments (the first is number 2): the output reached the maximum length")
+    assert long.startswith("1 of 4 segments (the first is number 3): not edited, because a text is too long")
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
@@ -56,14 +56,14 @@ def test_a_second_search_is_not_reported(caplog: pytest.LogCaptureFixture) -> No
     editor = Protected(inner, glossary=GLOSSARY)
     assert editor.edit(["red", "file"], ["a", "a"]) == [CUT, CUT]
     (message,) = caplog.messages
-    assert message.startswith("2 of 2 segments, first number 1: the output reached")
+    assert message.startswith("2 of 2 segments (the first is number 1): the output reached")
 
 
 def test_a_second_search_whose_output_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     inner = Finding(lambda one: PostEdit("Datei", True, hit_limit=True) if one.constraints else PostEdit("b", True))
     assert [one.text for one in Protected(inner, glossary=GLOSSARY).edit(["red", "file"])] == ["b", "Datei"]
     (message,) = caplog.messages
-    assert message.startswith("1 of 2 segments, first number 2: the output reached")
+    assert message.startswith("1 of 2 segments (the first is number 2): the output reached")
 
 
 def test_later_passes_are_reported_by_the_number_of_the_segment(caplog: pytest.LogCaptureFixture) -> None:
@@ -73,4 +73,4 @@ def test_later_passes_are_reported_by_the_number_of_the_segment(caplog: pytest.L
     inner = Finding(lambda one: results.get(one.mt or "", PostEdit(one.mt or "", False)))
     assert [one.text for one in Iterated(inner, 3).edit(["s", "s"], ["x", "a"])] == ["x", "c"]
     (message,) = caplog.messages
-    assert message.startswith("1 of 2 segments, first number 2: the output reached")
+    assert message.startswith("1 of 2 segments (the first is number 2): the output reached")

@@ -96,7 +96,7 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
         results = editor.edit(["x", long, "x"], [long, "es geht", "es geht"])
     assert [result.skipped for result in results] == ["too long", "too long", None]
     assert [result.text for result in results[:2]] == [long, "es geht"]
-    assert "2 of 3 segments, first number 1: not edited, because a text is too long" in caplog.text
+    assert "2 of 3 segments (the first is number 1): not edited, because a text is too long" in caplog.text
 
 
 def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
@@ -105,7 +105,7 @@ def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFix
         texts = [long, "das", long + "es ging "]
         result, short, same = editor.edit(texts, texts, search=search, evidence="attention")
     assert (result.skipped, result.input_cut, short.input_cut) == (None, True, False)
-    assert "2 of 3 segments, first number 1: only the first search.max_input tokens were read" in caplog.text
+    assert "2 of 3 segments (the first is number 1): only the first search.max_input tokens were read" in caplog.text
     assert result.changed
     assert result.text == same.text  # what is beyond max_input makes no difference
     assert apply_edits(long, result.text, result.edits) == result.text
@@ -147,7 +147,9 @@ def test_segments_that_do_not_fit_into_memory(
         assert [(result.text, result.skipped, result.changed) for result in results] == [
             (text, "no memory", False) for text in mt
         ]
-        assert "12 of 12 segments, first number 1: not edited, because there is not enough memory" in caplog.text
+        assert (
+            "12 of 12 segments (the first is number 1): not edited, because there is not enough memory" in caplog.text
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])

@@ -220,7 +220,7 @@ def test_segments_without_an_output_stay_and_are_reported(editor: PostEditor, ca
             results = edited(editor, search=short(beam=beam, max_edits=1), prefix=["", "", "zzzz"])
         assert [result.skipped for result in results] == [None, None, "impossible"]
         assert results[2].text == MT[2]
-        assert "1 of 3 segments, first number 3: not edited, because no output was found that" in caplog.text
+        assert "1 of 3 segments (the first is number 3): not edited, because no output was found that" in caplog.text
 
 
 @pytest.mark.parametrize(
