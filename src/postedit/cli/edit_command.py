@@ -51,7 +51,7 @@ class EditCommand:
     languages: tuple[str, str] = ("", "")
 
     @property
-    def takes_edits_back(self) -> bool:
+    def reverts_edits(self) -> bool:
         """Whether edits can be reverted, by a gate or a minimum confidence."""
         return bool(self.spec.gate or self.spec.min_confidence)
 
@@ -63,7 +63,7 @@ class EditCommand:
         """
         if self.spec.memory is not None:
             self._check_memory()
-        if not self.takes_edits_back:
+        if not self.reverts_edits:
             return
         if self.spec.passes > 1:
             raise DataError(

@@ -77,9 +77,9 @@ def _check_options(command: EditCommand, src: Path | None, mt: Path | None, forc
         raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if given.get("n_best", 1) != 1 and command.form == "text":
         raise DataError("n_best above 1 needs more than one line of output per line of input; add --format jsonl")
-    if command.takes_edits_back and src and not mt:
+    if command.reverts_edits and src and not mt:
         raise DataError("--gate and --min-confidence revert edits of mt: give --mt, or leave them out")
-    if command.takes_edits_back and force:
+    if command.reverts_edits and force:
         raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
     if command.spec.passes > 1 and force:
         raise DataError(

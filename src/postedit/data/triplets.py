@@ -17,10 +17,10 @@ from postedit.core.editor import Side
 from postedit.core.errors import DataError
 from postedit.core.files import with_home
 from postedit.core.wording import counted
-from postedit.data.compression import plain_name, raw_lines
+from postedit.data.compression import find_file, plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, returns_warning, scan_lines
 from postedit.data.report import SHOWN, DataReport
-from postedit.data.text_paths import is_parquet, located, with_column
+from postedit.data.text_paths import is_far, is_parquet, located, with_column
 from postedit.text.config import SIDES
 
 LONGEST_LINE: Final = 10_000
@@ -285,9 +285,14 @@ class DataConfig(Config):
         if glossary is not None:
             found.append(("data.glossary", path_problem(Path(glossary))))
         problems = [f"{option}: {problem}" for option, problem in found if problem]
-        if problems and "dir" not in self.model_fields_set and all("no such file" in (one or "") for _, one in found):
+        paths = [path for _, files in sources for path in files.paths]
+        if paths and "dir" not in self.model_fields_set and all(_is_missing(path, folder) for path in paths):
             problems.append("data.dir: not set, so paths start from the recipe's folder; --set data.dir=FOLDER sets it")
         return resolved, problems
+
+
+def _is_missing(path: Path, folder: Path) -> bool:
+    return not is_far(path) and path.is_relative_to(folder) and not find_file(path).exists()
 
 
 def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda message: None) -> int:

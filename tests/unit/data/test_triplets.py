@@ -262,6 +262,8 @@ def test_no_data_beside_the_recipe_asks_for_its_folder(tmp_path: Path) -> None:
     assert problems[-1] == "data.dir: not set, so paths start from the recipe's folder; --set data.dir=FOLDER sets it"
     _, of_folder = load_config(DataConfig, {**values, "dir": str(tmp_path)}, "data").resolve(Path("/elsewhere"))
     assert of_folder == problems[:-1]
+    elsewhere = {"train": "/nowhere/train", "dev": "/nowhere/dev"}
+    assert len(load_config(DataConfig, elsewhere, "data").resolve(tmp_path)[1]) == 6, "no folder changes these paths"
     (tmp_path / "dev.pe").write_text("a\n")
     assert len(load_config(DataConfig, values, "data").resolve(tmp_path)[1]) == 5, "so the folder is right"
 
