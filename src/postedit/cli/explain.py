@@ -142,6 +142,8 @@ def explain(
     job.check_model(
         editor, texts, focus, shared.warn, attention=attention, gold_alignments=gold_links is not None, mask=mask
     )
+    if texts.mt is not None:
+        shared.warn_if_swapped(editor, texts.src, texts.mt)
     if figures is not None:
         job.make_folder(figures)
     files = {"src": src, "mt": mt, "pe": pe}

@@ -140,7 +140,7 @@ class TER(sacrebleu_ter.TER):
         ours, theirs = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
         if len(ours) != len(theirs):
             found = counted(len(ours), "text")
-            raise DataError(f"hypotheses has {found} and references {len(theirs):,}; both must have as many")
+            raise DataError(f"hypotheses has {found} and references {len(theirs):,}; both must have the same number")
         for start in range(0, len(ours), _BLOCK):
             rows = slice(start, start + _BLOCK)
             yield self._texts(ours[rows]), self._references(theirs[rows])

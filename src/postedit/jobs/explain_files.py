@@ -136,8 +136,6 @@ def check_model(
         )
     if inputs.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
-    if inputs.mt is not None and editor.seem_swapped(inputs.src, inputs.mt):
-        warn("src and mt seem to be swapped: src reads like the translation and mt like its source")
     joint = any({"src", "mt"} <= set(key.streams) for key in able.attention)
     if measure == "attention" and not joint:
         raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")

@@ -11,6 +11,7 @@ from tests.unit.phrase.small_corpus import write_recipe
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.core.editor import edited
+from postedit.editing.post_editor import PostEditor
 from postedit.jobs.explanation import WINDOW
 
 SRC = "the house\nit goes\n\nit goes home\n"
@@ -239,8 +240,6 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, files: Path, monkeypa
 def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from postedit.editing.post_editor import PostEditor
-
     load = PostEditor.load
 
     def blind(*models: Any, **options: Any) -> PostEditor:
@@ -262,6 +261,13 @@ def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, m
     records = [json.loads(line) for line in (files / "edits").read_text().splitlines()]
     assert all(record["evidence"]["mt"] is None for record in records)
     assert "shows no attention" in refused(run("explain", model, *texts(files), "--figures", files / "figures"))
+
+
+def test_swapped_sides_are_told(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [(files / side).read_text().splitlines() for side in ("src", "mt")]
+    monkeypatch.setattr(PostEditor, "seem_swapped", lambda _, *sides: [*map(list, sides)] == expected)
+    result = run("explain", model, *texts(files))
+    assert "warning: src and mt seem to be swapped" in result.stderr
 
 
 def test_lines_that_are_not_edited_are_named_by_number(run: Any, model: Path, tmp_path: Path) -> None:

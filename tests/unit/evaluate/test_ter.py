@@ -300,7 +300,7 @@ def test_a_segment_without_a_reference_is_named() -> None:
         ("abc", ["a"], "not a single string"),
         (None, ["a"], "list of segments"),
         ([None], ["a"], "segment 1 of hypotheses is not text"),
-        (["a"], [], "hypotheses has 1 text and references 0; both must have as many"),
+        (["a"], [], "hypotheses has 1 text and references 0; both must have the same number"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(hyp: list[str], ref: list[str], message: str) -> None:
