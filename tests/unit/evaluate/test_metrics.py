@@ -86,5 +86,5 @@ def test_bleu_costs_equal_sacrebleu_and_are_0_for_equal_texts() -> None:
 
 @pytest.mark.parametrize("name", COSTS)
 def test_costs_need_as_many_references_as_hypotheses(name: str) -> None:
-    with pytest.raises(ValueError, match=r"longer|shorter|as many"):
+    with pytest.raises(ValueError, match=r"longer|shorter|the same number"):
         COSTS[name](["a", "b"], ["a"])
