@@ -156,6 +156,27 @@ class EmptyCorpusError(DataError):
     """The error raised if no triplet is left to train on."""
 
 
+class EncodedTriplet(NamedTuple):
+    """A triplet with the token ids of its texts."""
+
+    triplet: Triplet
+    src: list[int]
+    mt: list[int]
+    pe: list[int]
+
+
+def encoded(triplets: Iterable[Triplet], processor: TextProcessor) -> Iterator[EncodedTriplet]:
+    """Yield triplets with the token ids of their texts.
+
+    Raises:
+        DataError: if a text is not valid Unicode.
+    """
+    for chunk in blocks_of(triplets, BLOCK_ROWS):
+        mt = [triplet.mt for triplet in chunk]
+        ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
+        yield from map(EncodedTriplet, chunk, *ids)
+
+
 def write_corpus(
     path: Path,
     sources: Sequence[Iterable[Triplet]],
@@ -185,7 +206,7 @@ def write_corpus(
         OutputError: if the file cannot be written.
     """
     report = report or DataReport()
-    vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
+    vocabularies = _fingerprints(processor)
     digest = _new_digest(vocabularies, writes)
     schema = pa.schema([(name, pa.list_(pa.int32())) for name in (*SIDES, *(hints_of.names if hints_of else ()))])
     tokens = dict.fromkeys(schema.names, 0)
@@ -193,9 +214,8 @@ def write_corpus(
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for triplets in sources:
             part = CorpusPart(sum(before.blocks for before in parts), 0, 0)
-            for block in blocks_of(
-                _encoded(triplets, processor, max_length, report, writes, cut, hints_of), BLOCK_ROWS
-            ):
+            rows = _rows(encoded(triplets, processor), processor, max_length, report, writes, cut, hints_of)
+            for block in blocks_of(rows, BLOCK_ROWS):
                 columns = [pa.array(list(column), pa.list_(pa.int32())) for column in zip(*block)]
                 batch = pa.record_batch(columns, schema=schema)
                 writer.write_batch(batch)
@@ -206,14 +226,30 @@ def write_corpus(
                     digest.update(ragged.offsets.data)
                     digest.update(ragged.values.data)
             parts.append(part)
-        rows = sum(part.rows for part in parts)
-        if not rows:
+        count = sum(part.rows for part in parts)
+        if not count:
             raise EmptyCorpusError(f"no triplet is left\n{report}".rstrip())
-        summary = {"rows": rows, "tokens": tokens, "vocabularies": vocabularies, "fingerprint": digest.hexdigest()}
+        summary = {"rows": count, "tokens": tokens, "vocabularies": vocabularies, "fingerprint": digest.hexdigest()}
         summary["parts"] = [part._asdict() for part in parts]
         empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
         writer.write_batch(empty, custom_metadata={"summary": json.dumps(summary)})
     return Corpus.open(path)
+
+
+def fingerprint_of(
+    encoded: Iterable[EncodedTriplet], processor: TextProcessor, max_length: int, writes: Writes, *, cut: bool
+) -> str:
+    """Return the fingerprint that `write_corpus` gives a corpus of these triplets, as one source without hints."""
+    digest = _new_digest(_fingerprints(processor), writes)
+    for block in blocks_of(_rows(encoded, processor, max_length, DataReport(), writes, cut, None), BLOCK_ROWS):
+        for column in map(Ragged.of, zip(*block)):
+            digest.update(column.offsets.astype(np.int32).data)
+            digest.update(column.values.astype(np.int32).data)
+    return digest.hexdigest()
+
+
+def _fingerprints(processor: TextProcessor) -> dict[Side, str]:
+    return {side: processor.vocabulary(side).fingerprint for side in SIDES}
 
 
 def _new_digest(vocabularies: Mapping[Side, str], writes: Writes) -> "hashlib._Hash":
@@ -221,8 +257,8 @@ def _new_digest(vocabularies: Mapping[Side, str], writes: Writes) -> "hashlib._H
     return hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
 
 
-def _encoded(
-    triplets: Iterable[Triplet],
+def _rows(
+    encoded: Iterable[EncodedTriplet],
     processor: TextProcessor,
     max_length: int,
     report: DataReport,
@@ -230,22 +266,20 @@ def _encoded(
     cut: bool,
     hints_of: HintsOf | None,
 ) -> Iterator[tuple[Sequence[int], ...]]:
-    for chunk in blocks_of(triplets, BLOCK_ROWS):
-        mt = [triplet.mt for triplet in chunk]
-        ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
+    """Yield the token ids of each triplet that is not too long, cut and in the form that the model `writes`."""
+    for triplet, src, mt, pe in encoded:
         if cut:
-            ids[:2] = [[first_tokens(text, max_length) for text in texts] for texts in ids[:2]]
-            ids[2] = [processor.without_lost_copies(pe, mt) for mt, pe in zip(ids[1], ids[2])]
+            src, mt = first_tokens(src, max_length), first_tokens(mt, max_length)
+            pe = processor.without_lost_copies(pe, mt)
         if writes != "tokens":
-            ids[2] = [target_of(writes, mt, pe) for mt, pe in zip(ids[1], ids[2])]
-        for triplet, *texts in zip(chunk, *ids):
-            if max(map(len, texts)) > max_length:
-                report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
-            elif hints_of is None:
-                yield tuple(texts)
-            else:
-                hints = hints_of(triplet)
-                yield *texts, *(hints[name] for name in hints_of.names)
+            pe = target_of(writes, mt, pe)
+        if max(len(src), len(mt), len(pe)) > max_length:
+            report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
+        elif hints_of is None:
+            yield src, mt, pe
+        else:
+            hints = hints_of(triplet)
+            yield src, mt, pe, *(hints[name] for name in hints_of.names)
 
 
 def _ragged(column: Any) -> Ragged:

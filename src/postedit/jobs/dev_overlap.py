@@ -1,16 +1,12 @@
 """Find out whether a model was trained on a dev set, or selected by its scores on it."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.core.editor import ENDPOINT, OWN_EDITOR
-from postedit.core.errors import DataError
-from postedit.core.model import Writes
-from postedit.data.corpus import write_corpus
+from postedit.data.corpus import encoded, fingerprint_of
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
 from postedit.editing.chain_folder import chain_provenance
@@ -20,7 +16,6 @@ from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of
 from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
-from postedit.text.processor import TextProcessor
 
 
 def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
@@ -52,11 +47,16 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
     if architecture == NAME:
         known = PhraseFolder.load(path).provenance.get("environments", [])
         return {name for start in known for name, found in start["corpora"].items() if found == digest}
+    triplets = (Triplet(*texts) for texts in zip(dev.src, dev.mt, dev.pe, strict=True))
+    usable = [triplet for triplet in triplets if unusable(triplet, SIDES) is None]
     folder: ModelFolder | None = ModelFolder.load(path)
     uses: set[str] = set()
     while folder is not None:
+        processor, writes = folder.processor, folder.model.spec.writes
+        ids = list(encoded(usable, processor))
         for max_length, corpora in _trainings(folder.provenance):
-            own = _fingerprints(dev, folder.processor, max_length, folder.model.spec.writes)
+            # Provenance does not tell whether training cut longer texts or skipped them.
+            own = {fingerprint_of(ids, processor, max_length, writes, cut=cut) for cut in (False, True)}
             uses |= {name for name, fingerprint in corpora if fingerprint in own}
         folder = folder.first_stage
     return uses
@@ -78,19 +78,3 @@ def _trainings(provenance: Any) -> Iterator[tuple[int, list[tuple[str, str]]]]:
         except (AttributeError, KeyError, TypeError, ValueError):  # earlier trainings are not known
             return
         provenance = provenance.get("started_from")
-
-
-def _fingerprints(dev: DevTexts, processor: TextProcessor, max_length: int, writes: Writes) -> set[str]:
-    """Return the fingerprints of these triplets as a corpus, where longer texts are skipped and where they are cut.
-
-    Provenance does not tell which of these training did. There is none if none of the triplets can be used.
-    """
-    triplets = (Triplet(*texts) for texts in zip(dev.src, dev.mt, dev.pe, strict=True))
-    usable = [triplet for triplet in triplets if unusable(triplet, SIDES) is None]
-    found = set()
-    with tempfile.TemporaryDirectory() as folder:
-        for cut in (False, True):
-            with suppress(DataError):
-                path = Path(folder) / f"{cut}.arrow"
-                found.add(write_corpus(path, [usable], processor, max_length, writes=writes, cut=cut).fingerprint)
-    return found

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from postedit.core.errors import DataError, OutputError
+from postedit.core.model import Writes
 from postedit.core.special_tokens import EOS
 from postedit.data import corpus as corpus_module
-from postedit.data.corpus import SIDES, Corpus, write_corpus
+from postedit.data.corpus import SIDES, Corpus, encoded, fingerprint_of, write_corpus
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.processor import TextProcessor
@@ -82,6 +83,15 @@ def test_fingerprint_tells_content_apart(
     assert fingerprint([triplets[1], triplets[0], *triplets[2:]]) != small.fingerprint
     swapped = triplets[0]._replace(mt=triplets[0].pe, pe=triplets[0].mt)
     assert fingerprint([swapped, *triplets[1:]]) != small.fingerprint
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(("writes", "cut"), [("tokens", False), ("tokens", True), ("steps", True)])
+def test_a_fingerprint_needs_no_corpus(
+    tmp_path: Path, triplets: list[Triplet], processor: TextProcessor, writes: Writes, cut: bool
+) -> None:
+    corpus = write_corpus(tmp_path / "c.arrow", [triplets], processor, 9, writes=writes, cut=cut)
+    assert fingerprint_of(encoded(triplets, processor), processor, 9, writes, cut=cut) == corpus.fingerprint
 
 
 @pytest.mark.usefixtures("small_blocks")

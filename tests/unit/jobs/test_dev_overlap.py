@@ -12,6 +12,7 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
+from postedit.core.editor import Side
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
 from postedit.editing.combination import Combination, Member
@@ -21,6 +22,7 @@ from postedit.jobs.dev_overlap import uses_of
 from postedit.phrase.phrase_folder import texts_digest
 from postedit.recipe import load_recipe
 from postedit.search.rescoring import LogLinear
+from postedit.text.processor import TextProcessor
 
 
 @pytest.fixture(scope="module", params=["transference", "m-cgru-hard"])
@@ -61,6 +63,19 @@ def test_the_model_it_started_from_counts(folder: Path) -> None:
     (model / "provenance.json").write_text(json.dumps(provenance))
     assert uses_of(texts(folder, "real"), model) == set()
     assert uses_of(texts(folder, "dev"), model) == {"dev"}
+
+
+def test_texts_become_tokens_once_for_all_trainings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides: list[str] = []
+    encode = TextProcessor.encode_batch
+
+    def encode_batch(processor: TextProcessor, side: Side, *others: Any) -> list[list[int]]:
+        sides.append(side)
+        return encode(processor, side, *others)
+
+    monkeypatch.setattr(TextProcessor, "encode_batch", encode_batch)
+    assert uses_of(texts(folder, "dev"), folder / "run" / "model") == {"dev"}
+    assert sides == ["src", "mt", "pe"]
 
 
 @pytest.mark.slow
