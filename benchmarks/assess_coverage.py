@@ -58,12 +58,12 @@ def triplets(data: Path, name: str, part: str) -> list[Correction]:
 
 
 def packed(found: SentenceGains) -> dict[str, Any]:
-    return {name: getattr(found, name).tolist() for name in ("spared", "words", "changed")}
+    return {name: getattr(found, name).tolist() for name in ("saved", "words", "changed")}
 
 
 def unpacked(row: dict[str, Any]) -> SentenceGains:
     folds = np.array(row["folds"]) if "folds" in row else None
-    return SentenceGains(np.array(row["spared"]), np.array(row["words"]), np.array(row["changed"]), folds)
+    return SentenceGains(np.array(row["saved"]), np.array(row["words"]), np.array(row["changed"]), folds)
 
 
 def given_editors(data: Path, name: str, part: str) -> dict[str, Editor]:
@@ -142,7 +142,7 @@ def resampled(whole: SentenceGains, seed: str) -> list[dict[str, Any]]:
     for size in SIZES:
         for number in range(EACH):
             rows = random.Random(f"{seed} {size} {number}").choices(range(len(whole.words)), k=size)
-            part = SentenceGains(whole.spared[rows], whole.words[rows], whole.changed[rows])
+            part = SentenceGains(whole.saved[rows], whole.words[rows], whole.changed[rows])
             found.append({"size": size, "number": number, **packed(part)})
     return found
 

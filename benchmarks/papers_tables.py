@@ -140,7 +140,7 @@ def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Na
 
 
 def decimals(measure: str) -> int:
-    return {"changes": 0, "spared": 0, "focus": 0, "novelty": 1}.get(measure, 2)
+    return {"changes": 0, "saved": 0, "focus": 0, "novelty": 1}.get(measure, 2)
 
 
 def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse.Namespace) -> tuple[str, Values]:
@@ -222,7 +222,7 @@ def changes(subject: Subject) -> Values:
     return analyses.faithfulness(subject.systems).rows[-1].values[2:]
 
 
-def spared(subject: Subject) -> Values:
+def saved(subject: Subject) -> Values:
     shifts, substitutions, insertions, deletions, every = analyses.edits_saved(subject.systems).rows[-1].values
     return insertions, deletions, substitutions, shifts, every
 
@@ -274,7 +274,7 @@ MEASURES = {
     "bleu": Measure(columns("case-insensitive BLEU"), bleu),
     "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
     "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
-    "spared": Measure(columns("insertions, deletions, substitutions, shifts, all", 0), spared),
+    "saved": Measure(columns("insertions, deletions, substitutions, shifts, all", 0), saved),
     "focus": Measure(columns("src, mt, both", 0), led),
     "rouge": Measure(columns("ROUGE-1, ROUGE-2, ROUGE-L"), rouge),
     "novelty": Measure(

@@ -200,8 +200,8 @@ def test_novelty_of_references_and_changes_of_all_kinds(tmp_path: Path, monkeypa
         *("50.0", "40.0", "25.0", "0.0", "50.0"),
     ]
     table = next(at for at, line in enumerate(lines) if "Pal et al. 2020, table 3 (SMT)" in line)
-    spared = next(line for line in lines[table:] if line.startswith("| M-CGRU |"))
-    assert [cell.strip() for cell in spared.split("|")[-6:-1]] == ["0", "–", "100", "–", "50"]
+    saved = next(line for line in lines[table:] if line.startswith("| M-CGRU |"))
+    assert [cell.strip() for cell in saved.split("|")[-6:-1]] == ["0", "–", "100", "–", "50"]
 
 
 @pytest.mark.slow

@@ -49,13 +49,13 @@ class SentenceGains:
     """The gains of an editor in each sentence.
 
     Args:
-        spared: Int[sentences], TER edits that the editor saves; negative: edits that it adds.
+        saved: Int[sentences], TER edits that the editor saves; negative: edits that it adds.
         words: Int[sentences], number of words of pe.
         changed: Bool[sentences], whether the editor changed mt.
         folds: Int[sentences], cross-validation fold of each sentence; None for an editor that was not cross-validated.
     """
 
-    spared: Ints
+    saved: Ints
     words: Ints
     changed: NDArray[np.bool_]
     folds: Ints | None = None
@@ -63,11 +63,11 @@ class SentenceGains:
     @property
     def points(self) -> float:
         """The gain over all sentences in TER points."""
-        return 100.0 * float(self.spared.sum()) / max(1, int(self.words.sum()))
+        return 100.0 * float(self.saved.sum()) / max(1, int(self.words.sum()))
 
     def gain(self, confidence: float = CONFIDENCE) -> Gain:
         """Return the gain, and the interval that contains the gain on all text of this kind with this confidence."""
-        rest = self.spared - self.points / 100.0 * self.words
+        rest = self.saved - self.points / 100.0 * self.words
         count, words = len(rest), max(1, int(self.words.sum()))
         error = sqrt((float(rest @ rest) + _ADDED) * count / max(1, count - 1)) / words
         half = student_quantile(confidence, count - 1) * error

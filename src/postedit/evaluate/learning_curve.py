@@ -57,7 +57,7 @@ class Forecast(NamedTuple):
 
 def growth(whole: SentenceGains, half: SentenceGains, ter: float) -> Growth:
     """Return the growth of a gain, from its values with all triplets and with half of them and from the prior."""
-    difference = SentenceGains(whole.spared - half.spared, whole.words, whole.changed | half.changed, whole.folds)
+    difference = SentenceGains(whole.saved - half.saved, whole.words, whole.changed | half.changed, whole.folds)
     points, low, high = difference.gain()
     error = (high - low) / 2.0 / _normal(CONFIDENCE)
     mean, deviation = (share / 100.0 * ter for share in (GROWTH, SPREAD))

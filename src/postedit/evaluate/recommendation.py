@@ -127,12 +127,12 @@ class EditorGain:
     @property
     def better(self) -> int:
         """The number of sentences that the editor brings nearer to pe."""
-        return int((self.sentences.spared > 0).sum())
+        return int((self.sentences.saved > 0).sum())
 
     @property
     def worse(self) -> int:
         """The number of sentences that the editor moves farther from pe."""
-        return int((self.sentences.spared < 0).sum())
+        return int((self.sentences.saved < 0).sum())
 
     def gain(self, ter: float, confidence: float = CONFIDENCE) -> Gain:
         """Return the gain with its interval, both at most `ter`, that of the unedited MT: no more can be gained."""

@@ -96,7 +96,7 @@ def cross_validated(
         update(rows.stop)
     found = sentence_gains(outputs, corrections, text)
     parts = [np.full(len(rows), fold) for fold, rows in enumerate(_folds(len(corrections), folds))]
-    return SentenceGains(found.spared, found.words, found.changed, np.concatenate(parts))
+    return SentenceGains(found.saved, found.words, found.changed, np.concatenate(parts))
 
 
 def _folds(count: int, folds: int) -> Iterator[range]:
@@ -118,8 +118,8 @@ def sentence_gains(outputs: Sequence[str], corrections: Sequence[Correction], te
     references = [pe[row] for row in changed]
     after = count_edits(divided([outputs[row] for row in changed]), references)
     before = count_edits(divided([corrections[row].mt for row in changed]), references)
-    spared: Ints = np.zeros(len(pe), np.int64)
-    spared[changed] = [old.edits - new.edits for old, new in zip(before, after, strict=True)]
+    saved: Ints = np.zeros(len(pe), np.int64)
+    saved[changed] = [old.edits - new.edits for old, new in zip(before, after, strict=True)]
     is_changed = np.zeros(len(pe), np.bool_)
     is_changed[changed] = True
-    return SentenceGains(spared, lengths, is_changed)
+    return SentenceGains(saved, lengths, is_changed)

@@ -44,15 +44,15 @@ def test_edits_left_and_spared(test_set: TestSet) -> None:
     systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     base = of(analyses.edits_left(systems), UNEDITED_MT)
     assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
-    spared = analyses.edits_saved(systems)
-    assert of(spared, "good") == {
+    saved = analyses.edits_saved(systems)
+    assert of(saved, "good") == {
         "shifts": 100.0,
         "substitutions": 100.0,
         "insertions": None,
         "deletions": None,
         "all": 100.0,
     }
-    assert of(spared, "bad")["all"] == -50.0
+    assert of(saved, "bad")["all"] == -50.0
 
 
 def test_edits_made(test_set: TestSet) -> None:

@@ -5,8 +5,8 @@ from scipy import stats
 from postedit.evaluate.gain import SentenceGains, student_quantile, student_tails
 
 
-def gains(spared: list[int], words: int = 10, folds: list[int] | None = None) -> SentenceGains:
-    values = np.array(spared)
+def gains(saved: list[int], words: int = 10, folds: list[int] | None = None) -> SentenceGains:
+    values = np.array(saved)
     return SentenceGains(values, np.full(len(values), words), values != 0, None if folds is None else np.array(folds))
 
 
@@ -38,8 +38,8 @@ def test_the_gain_is_edits_per_hundred_words() -> None:
 
 
 def test_the_interval_is_that_of_the_equations() -> None:
-    spared = np.array([2.0, 0, -1, 3] * 25)
-    rest = spared - spared.mean()
+    saved = np.array([2.0, 0, -1, 3] * 25)
+    rest = saved - saved.mean()
     half = 100 * 1.98422 * np.sqrt((rest @ rest + 18) * 100 / 99) / 1000
     assert gains([2, 0, -1, 3] * 25).gain().low == pytest.approx(10 - half, rel=1e-4)
 
@@ -61,10 +61,10 @@ def test_folds_with_good_and_bad_editors_widen_the_interval() -> None:
 
 
 def test_the_interval_of_few_folds_is_that_of_the_equations() -> None:
-    spared, folds = np.array([1] * 40 + [0] * 60), [row // 20 for row in range(100)]
-    sums = np.bincount(folds, spared - 0.4)
+    saved, folds = np.array([1] * 40 + [0] * 60), [row // 20 for row in range(100)]
+    sums = np.bincount(folds, saved - 0.4)
     half = 100 * 2.7764 * np.sqrt((sums @ sums + 18) * 5 / 4 * (1 + 5 / 4)) / 1000
-    assert gains(spared.tolist(), folds=folds).gain().low == pytest.approx(4 - half, rel=1e-2)
+    assert gains(saved.tolist(), folds=folds).gain().low == pytest.approx(4 - half, rel=1e-2)
 
 
 def test_a_gain_that_grows_with_the_words_is_as_sure_as_it_looks() -> None:
@@ -84,7 +84,7 @@ def test_intervals_cover_the_mean_of_rare_and_skewed_gains() -> None:
     draw = np.random.default_rng(1)
     covered = []
     for _ in range(300):
-        spared = np.where(draw.random(200) < 0.02, draw.choice([3, 2, -1], 200), 0)
-        found = gains(spared.tolist()).gain()
+        saved = np.where(draw.random(200) < 0.02, draw.choice([3, 2, -1], 200), 0)
+        found = gains(saved.tolist()).gain()
         covered.append(found.low <= 100 * 0.02 * 4 / 3 / 10 <= found.high)
     assert np.mean(covered) >= 0.95

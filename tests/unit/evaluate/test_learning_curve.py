@@ -5,8 +5,8 @@ from postedit.evaluate.gain import SentenceGains
 from postedit.evaluate.learning_curve import GROWTH, SPREAD, forecast, growth
 
 
-def gains(spared: list[int]) -> SentenceGains:
-    values = np.array(spared)
+def gains(saved: list[int]) -> SentenceGains:
+    values = np.array(saved)
     return SentenceGains(values, np.full(len(values), 20), values != 0, np.arange(len(values)) * 10 // len(values))
 
 
@@ -22,7 +22,7 @@ def test_growth_lies_between_what_was_seen_and_what_is_usual() -> None:
 
 def test_growth_that_differs_between_folds_is_less_sure() -> None:
     half = gains([0] * 300)
-    uneven, even = (growth(gains(spared), half, 20.0) for spared in ([1] * 60 + [0] * 240, [1, 0, 0, 0, 0] * 60))
+    uneven, even = (growth(gains(saved), half, 20.0) for saved in ([1] * 60 + [0] * 240, [1, 0, 0, 0, 0] * 60))
     assert uneven.deviation > 1.1 * even.deviation
 
 

@@ -15,13 +15,13 @@ from postedit.evaluate.recommendation import Assessment, EditorGain, Workload, c
 TER = 20.0
 
 
-def editor(name: str, spared: list[int], half: list[int] | None = None, **more: Any) -> EditorGain:
+def editor(name: str, saved: list[int], half: list[int] | None = None, **more: Any) -> EditorGain:
     def gains(values: list[int]) -> SentenceGains:
         found = np.array(values)
         folds = np.arange(len(found)) * 10 // len(found)
         return SentenceGains(found, np.full(len(found), 20), found != 0, None if half is None else folds)
 
-    return EditorGain(name, "as it is", gains(spared), None if half is None else gains(half), **more)
+    return EditorGain(name, "as it is", gains(saved), None if half is None else gains(half), **more)
 
 
 GOOD, HARMFUL, IDLE = [1, 0, 1, 0, -1, 1] * 50, [-1, 0] * 150, [0] * 300
@@ -41,9 +41,9 @@ def test_the_best_editor_that_surely_helps_is_recommended() -> None:
     assert "95% interval" in found.reason
 
 
-@pytest.mark.parametrize("spared", [HARMFUL, IDLE, [1, -1, 0] * 100])
-def test_the_answer_is_no_where_nothing_helps(spared: list[int]) -> None:
-    assert recommendation([editor("one", spared, spared)], TER).answer == "no"
+@pytest.mark.parametrize("saved", [HARMFUL, IDLE, [1, -1, 0] * 100])
+def test_the_answer_is_no_where_nothing_helps(saved: list[int]) -> None:
+    assert recommendation([editor("one", saved, saved)], TER).answer == "no"
 
 
 def test_a_gain_too_small_to_matter_is_a_no() -> None:
@@ -96,10 +96,10 @@ def test_many_editors_are_held_to_a_higher_standard() -> None:
     assert recommendation([editor("one", narrow), *idle], 2.0).answer == "no"
 
 
-@pytest.mark.parametrize("spared", [GOOD, IDLE])
-def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(spared: list[int]) -> None:
-    alone = recommendation([editor("one", spared)], TER)
-    among = recommendation([editor("one", spared), editor("b", HARMFUL), editor("c", HARMFUL)], TER)
+@pytest.mark.parametrize("saved", [GOOD, IDLE])
+def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(saved: list[int]) -> None:
+    alone = recommendation([editor("one", saved)], TER)
+    among = recommendation([editor("one", saved), editor("b", HARMFUL), editor("c", HARMFUL)], TER)
     assert (among.answer, among.editor) == (alone.answer, "one")
     ends = [re.findall(r"interval (\S+) to (\S+) %", found.reason)[0] for found in (alone, among)]
     (low, high), (lower, higher) = (tuple(map(float, each)) for each in ends)

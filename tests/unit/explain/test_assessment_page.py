@@ -13,24 +13,24 @@ from postedit.explain.assessment_page import assessment_page
 from postedit.explain.charts import Curve, Ranged, curve_chart, even_ticks, interval_chart
 
 
-def gains(spared: list[int]) -> SentenceGains:
-    values = np.array(spared)
+def gains(saved: list[int]) -> SentenceGains:
+    values = np.array(saved)
     return SentenceGains(values, np.full(len(values), 10), values != 0, np.arange(len(values)) // 10)
 
 
-def assessment(spared: list[int]) -> Assessment:
+def assessment(saved: list[int]) -> Assessment:
     mt, pe = [["Ebene", "a", NASTY.replace(" ", "")]] * 3, [["Schicht", "a", "b"]] * 3
     profile = error_profile([["layer", "the"]] * 3, mt, pe)
     editors = (
-        EditorGain(NASTY, "cross-validated", gains(spared), gains([0] * len(spared))),
-        EditorGain("b", "as it is", gains(spared)),
+        EditorGain(NASTY, "cross-validated", gains(saved), gains([0] * len(saved))),
+        EditorGain("b", "as it is", gains(saved)),
     )
     return Assessment(profile, editors, Workload(), "none", "TER", {NASTY: 3}, {"shipped": NASTY}, (NASTY,))
 
 
-@pytest.mark.parametrize(("spared", "answer"), [([2, 1, 0] * 40, "Yes."), ([0, -1] * 60, "No.")])
-def test_the_answer_comes_first(spared: list[int], answer: str) -> None:
-    html = assessment_page("t", assessment(spared))
+@pytest.mark.parametrize(("saved", "answer"), [([2, 1, 0] * 40, "Yes."), ([0, -1] * 60, "No.")])
+def test_the_answer_comes_first(saved: list[int], answer: str) -> None:
+    html = assessment_page("t", assessment(saved))
     assert html.index(answer) < html.index("At a glance") < html.index("What each editor gains")
 
 

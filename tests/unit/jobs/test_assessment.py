@@ -85,7 +85,7 @@ def test_each_sentence_is_edited_by_an_editor_that_has_not_learnt_it() -> None:
     for row, fold in enumerate(found.folds.tolist()):
         assert corrections[row].src not in learnt[fold]
     assert all(len(corrections) - len(one) in (5, 6) for one in learnt)
-    assert found.spared.tolist() == [number % 2 for number in range(57)]
+    assert found.saved.tolist() == [number % 2 for number in range(57)]
     assert done[-1] == 57
     assert found.points == pytest.approx(100 * 28 / (57 * 8))
 
@@ -104,7 +104,7 @@ def test_half_of_the_others_can_be_learnt() -> None:
 def test_gains_are_edits_of_ter_between_words() -> None:
     corrections = [Correction("s", "a b c", "a x c"), Correction("s", "d", "d"), Correction("s", "b b", "b b")]
     found = tried(Replace("b", "x"), corrections, TEXT)
-    assert found.spared.tolist() == [1, 0, -2]
+    assert found.saved.tolist() == [1, 0, -2]
     assert found.words.tolist() == [3, 1, 2]
     assert found.changed.tolist() == [True, False, True]
     assert (
