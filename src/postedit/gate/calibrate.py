@@ -162,13 +162,6 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
     return Calibrated(rule, value, gain, ungated, forecasts(outcomes, test, rule), len(test), bool(tried))
 
 
-def rule_gains(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Floats:
-    """Return Float[n]: the gain of each segment behind a gate with this rule."""
-    if rule.threshold is None:
-        return np.zeros(len(rows))
-    return _gains(outcomes, rows, _probabilities(outcomes, rows, rule), rule.threshold, rule.longest)
-
-
 def forecasts(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Forecasts:
     """Return the probability of each change in some segments, and whether this change alone makes mt better."""
     changes = [one for row in rows for one in _changes(outcomes, row, rule.level)]
