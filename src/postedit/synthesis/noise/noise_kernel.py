@@ -201,6 +201,8 @@ def _inflected_form(line, i, lexicon, state):  # type: ignore[no-untyped-def]
             and data[start + shared] == lexicon.data[other_start + shared]
         ):
             shared += 1
+        while start + shared < stop and data[start + shared] & 0xC0 == 0x80:
+            shared -= 1  # two characters may begin with the same byte
         ours = count_characters(data, start + shared, stop)
         theirs = count_characters(lexicon.data, other_start + shared, other_stop)
         if other != line.ids[i] and max(ours, theirs) <= LONGEST_ENDING:

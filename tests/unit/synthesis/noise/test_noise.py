@@ -143,6 +143,16 @@ def test_words_never_seen_get_other_forms_of_their_own() -> None:
     assert all(inflected(mt, pe) for mt, pe in long)
 
 
+def test_endings_are_measured_in_characters_in_any_script() -> None:
+    """Letters of one alphabet begin with the same byte in UTF-8, and so may begin the endings of unrelated words."""
+    profile = measure_profile([("eine Regelungen x", "eine Regelung x")] * 100)
+    text = ["столами", "столетие", "книгами", "книгах"] * 200
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    swapped = {(mt, pe) for mt, pe in zip(chunk.lines("mt"), chunk.lines("pe")) if len(mt.split()) == 1 and mt != pe}
+    assert ("книгах", "книгами") in swapped
+    assert ("столетие", "столами") not in swapped
+
+
 @given(st.floats(0.03, 0.4), st.integers(0, 2**63 - 1))
 @settings(max_examples=5)
 def test_plain_noise_has_the_rate_asked_for_and_all_kinds(rate: float, seed: int) -> None:
