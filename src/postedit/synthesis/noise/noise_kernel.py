@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from postedit.compiled import compiled, uninterrupted
 from postedit.distributed.chunks import Chunk
-from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
+from postedit.evaluate.ter_kernel import BEAM_WIDTH, DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
 from postedit.synthesis.noise.noise_tables import NoiseTables
 from postedit.synthesis.noise.word_bytes import (
     COMMON_START,
@@ -308,8 +308,9 @@ def _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, s
     and its number of words.
     """
     best, best_size, best_miss, current = 0, 0, 1 << 30, 0
-    # If words are only left out, or only added, TER finds exactly these edits.
-    exact = wanted[SHIFT] == 0 and wanted[SUBSTITUTE] == 0 and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
+    # If a few words are only left out, or only added, TER finds exactly these edits; its beam does not reach more.
+    alone = wanted[INSERT] + wanted[DELETE]
+    exact = alone < BEAM_WIDTH and alone == wanted.sum() and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
     for _ in range(_MAX_DRAFTS):
         draft = drafts[current]
         size = _drop_and_replace(line, n, wanted, tables, draft, state)

@@ -115,6 +115,16 @@ def test_counts_are_those_of_ter(halves: tuple[list[EditCount], EditProfile, lis
     assert chunk.counts["as drawn"] > 0.95 * chunk.counts["kept"]
 
 
+def test_edits_are_counted_by_ter_where_its_beam_does_not_reach_them() -> None:
+    profile, text = measure_profile([("b b b", "a a b b b")] * 100), [" ".join("a" * 40 + "b" * 60)] * 5
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    edits = count_edits(chunk.lines("mt"), chunk.lines("pe"))
+    assert [chunk.counts[kind] for kind in EDIT_KINDS] == [
+        sum(getattr(one, kind) for one in edits) for kind in EDIT_KINDS
+    ]
+    assert any(one.substitutions for one in edits)
+
+
 def test_words_are_changed_as_real_edits_change_them() -> None:
     substituted, deleted = [("x den Hund", "x der Hund")] * 300, [("x der , Hund", "x der Hund")] * 300
     inserted, same = [("Hund da", "! Hund da")] * 300, [("ganz anders Hund", "ganz anders Hund")] * 100
