@@ -53,6 +53,8 @@ def test_human_post_edits_tell_where_mt_was_wrong() -> None:
         (Edit("delete", (0, 4), (0, 0)), "der blaue Haus", True),
         (Edit("insert", (14, 14), (14, 18)), "das blaue Haus dort", True),
         (Edit("insert", (4, 4), (4, 9)), "das grüne Haus", False),
+        (Edit("insert", (4, 4), (4, 9)), "das alte blaue Haus", True),  # at either side of the space
+        (Edit("insert", (3, 3), (3, 8)), "das alte blaue Haus", True),
         (Edit("insert", (0, 0), (0, 4)), "nun das blaue Haus", True),
         (Edit("insert", (0, 0), (0, 4)), "das blaue Haus dort", False),
     ],
@@ -89,6 +91,19 @@ def test_without_mt_nothing_is_known_of_where_it_is_wrong() -> None:
     one = explained(TRAINED, pe="das grüne Haus")
     spans = {name: found for name, found in one.spans.items() if name != "mt"}
     assert edit_table([replace(one, spans=spans)]).rows[0].values == (1, 100.0, None)
+
+
+def test_words_without_a_place_leave_open_where_mt_is_wrong() -> None:
+    one = explained(TRAINED, pe="das grüne Haus")
+    spans = {**one.spans, "mt": (Span(0, 3), None, Span(10, 14), None)}
+    assert edit_table([replace(one, spans=spans)]).rows[0].values == (1, 100.0, None)
+
+
+def test_a_sentence_with_several_edits_is_edited_once() -> None:
+    one = explained(TAUGHT)
+    table = edit_table([replace(one, edits=one.edits * 2), sentence(mt="das rote Haus")])
+    assert table.rows[0].values == (2, 100.0)
+    assert table.note.startswith("1 of 2 sentences")
 
 
 def test_no_edits_have_a_table_too() -> None:

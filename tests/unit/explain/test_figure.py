@@ -33,6 +33,23 @@ def test_a_figure_is_png_and_svg_with_all_words_as_text() -> None:
     assert attention_figure(words, "1")["svg"] == found["svg"]  # the same bytes each time
 
 
+def test_each_word_has_its_row_of_weights_positions_and_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    hard, places = AttentionKey("mt", "hard"), [0, 2, 1, 3]
+    one = sentence(shares={"generated": np.array([0.2, 0.4, 0.6, 0.8]), "mt": np.array([0.8, 0.6, 0.4, 0.2])}).words
+    drawn: list[Any] = []
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda self, *_, **__: drawn.append(self))
+    attention_figure(replace(one, attention={**one.attention, hard: np.eye(4)[places]}), "1")
+    src, _, positions, shares = drawn[0].axes
+    assert [label.get_text() for label in src.get_yticklabels()] == ["das", "rote", "Haus", "</s>"]
+    assert src.get_ylim() == shares.get_ylim() == (3.5, -0.5), "the first word is on top"
+    assert np.array_equal(src.images[0].get_array(), next(iter(one.attention.values())))
+    assert positions.lines[0].get_xydata().tolist() == [[place, row] for row, place in enumerate(places)]
+    bars = [(round(bar.get_x(), 2), round(bar.get_width(), 2), bar.get_y() + 0.4) for bar in shares.patches]
+    first, second = bars[:4], bars[4:]
+    assert first == [(0.0, share, row) for row, share in enumerate([0.2, 0.4, 0.6, 0.8])]
+    assert second == [(left, pytest.approx(1 - left), row) for row, left in enumerate([0.2, 0.4, 0.6, 0.8])]
+
+
 def test_a_joint_attention_is_drawn_text_by_text() -> None:
     svg = attention_figure(sentence(attention={BOTH: np.full((4, 8), 1 / 8)}).words, "1")["svg"].decode()
     assert "attention over the source" in svg
