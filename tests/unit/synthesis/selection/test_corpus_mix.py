@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from synth_tools import read, refused, write
 
+from postedit.core.config import load_config
+from postedit.synthesis.selection.corpus_mix import MixConfig
+
 Synth = Callable[..., Any]
 
 
@@ -87,6 +90,16 @@ def test_chunks_change_nothing(synth: Synth, tmp_path: Path) -> None:
     first = mixed(tmp_path)
     synth(recipe(tmp_path, *corpora, chunk_lines=100))
     assert mixed(tmp_path) == first
+
+
+@pytest.mark.parametrize("first", [0, 1, 5, 6])
+def test_a_mixture_is_resumed_where_it_was_interrupted(tmp_path: Path, first: int) -> None:
+    corpora = [{"files": corpus(tmp_path, "real", 10), "copies": 2.5}, {"files": corpus(tmp_path, "made", 60)}]
+    values = recipe(tmp_path, *corpora, out=str(tmp_path / "out"), dir=str(tmp_path))
+    config, problems = load_config(MixConfig, values, "options").resolve(tmp_path)
+    assert not problems
+    source = config.prepare().source
+    assert list(source.chunks(first)) == list(source.chunks())[first:]
 
 
 @pytest.mark.parametrize(
