@@ -1,4 +1,4 @@
-"""`pretrained` against the library's own forward pass and greedy search, its ids written out by hand."""
+"""`pretrained` against the library's own forward pass, its ids written out by hand."""
 
 from pathlib import Path
 from typing import Any
