@@ -74,3 +74,9 @@ def test_the_representative_ensemble_mixes_families_and_inputs() -> None:
 def test_each_page_says_whether_one_call_decodes_many_tokens(name: str) -> None:
     page = Path(__file__).parents[2].joinpath("docs", "architectures", f"{name}.md").read_text("utf-8")
     assert f"`ModelSpec.parallel` is {str(build(name, torch.float32).spec.parallel).lower()}" in page
+
+
+@pytest.mark.parametrize("name", [*ARCHITECTURES, "phrase-based"])
+def test_each_page_has_the_equations_as_implemented(name: str) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "architectures", f"{name}.md").read_text("utf-8")
+    assert "\n## Equations as implemented\n" in page
