@@ -14,7 +14,7 @@ from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.lines import DevTexts
 from postedit.jobs.dev_overlap import uses_of
-from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
+from postedit.jobs.phrase_training import PhraseRun, _scale, retune, train_phrases
 from postedit.jobs.run_preparation import check_start
 from postedit.jobs.training import train
 from postedit.phrase.phrase_folder import PhraseFolder
@@ -22,6 +22,7 @@ from postedit.phrase.phrase_options import PhraseTextConfig, PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 from postedit.recipe import load_recipe
 from postedit.shipped import find_recipe
+from postedit.text.edits import edits_between
 
 QUIET = Console(quiet=True)
 
@@ -166,6 +167,16 @@ def test_tuning_tells_of_post_edits_in_other_words(run: PhraseRun, tmp_path: Pat
         warnings: list[str] = []
         retune(model, dev, tmp_path / f"tuned {model.name}", PhraseTuneConfig(rounds=1), "none", QUIET, warnings.append)
         assert [one.partition(":")[0] for one in warnings] == told
+
+
+def test_scores_are_scaled_to_the_share_of_edits_that_are_right_alone() -> None:
+    """Of four edits with a confidence of 0.9, three are right, so their log-odds are multiplied by log 3 / log 9."""
+    made = [
+        PostEdit(text, True, 0.0, edits=edits, confidences=(0.9,) * len(edits))
+        for text, edits in ((text, edits_between("a b c", text)) for text in ("x b y", "x b c", "a b"))
+    ]
+    dev = DevTexts(["s"] * 3, ["a b c"] * 3, ["x b c", "x b c", "a b"])  # "y" is wrong, whatever stands beside it
+    assert _scale(made, dev, PhraseTextConfig()) == pytest.approx(np.log(3) / np.log(9))
 
 
 def test_confidences_are_probabilities_of_being_right(run: PhraseRun) -> None:

@@ -1,4 +1,5 @@
 import logging
+import math
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,14 @@ def test_what_was_corrected_before_is_corrected(editor: PhraseEditor) -> None:
     assert [edit.mt_span for edit in found.edits] == [(0, 3), (18, 19)]
     assert all(0.5 < confidence < 1.0 for confidence in found.confidences)
     assert len(found.confidences) == len(found.token_scores) == len(found.token_spans) == 2
+
+
+def test_confidence_is_the_sigmoid_of_what_the_score_loses_without_the_edit(editor: PhraseEditor) -> None:
+    (found,) = editor.edit([SRC], [MT])
+    for edit, confidence in zip(found.edits, found.confidences, strict=True):
+        without = apply_edits(MT, found.text, [other for other in found.edits if other != edit])
+        (scored,) = editor.score([SRC], [MT], [without])
+        assert confidence == pytest.approx(1 / (1 + math.exp(scored.score - found.score)))
 
 
 def test_what_was_kept_is_evidence_against_an_edit(editor: PhraseEditor) -> None:
