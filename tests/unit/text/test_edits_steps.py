@@ -1,3 +1,5 @@
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
@@ -74,6 +76,35 @@ def test_operations_are_as_few_as_can_be_and_make_the_post_edit(mt: list[int], p
     common = LCSseq.similarity(mt, pe)
     assert len(operations) == len(mt) + len(pe) - common, "KEEPs, and the insertions and deletions of a shortest script"
     assert without_steps(operations) == pe
+
+
+def longest_common_subsequence(one: list[int], other: list[int]) -> int:
+    """Return its length, by dynamic programming over all pairs of prefixes."""
+    lengths = [0] * (len(other) + 1)
+    for symbol in one:
+        diagonal = 0
+        for at, second in enumerate(other, start=1):
+            diagonal, lengths[at] = (
+                lengths[at],
+                diagonal + 1 if symbol == second else max(lengths[at], lengths[at - 1]),
+            )
+    return lengths[-1]
+
+
+def test_long_texts_too_follow_a_longest_common_subsequence() -> None:
+    """The library compares texts of more than 64 and of more than 128 tokens in other ways than short ones."""
+    rng = random.Random(1)
+    for size in (3, 12, 60) * 5:
+        mt, pe = ([*rng.choices(range(6, 6 + size), k=rng.randint(60, 150)), EOS] for _ in range(2))
+        common = longest_common_subsequence(mt, pe)
+        assert len(with_deletions(mt, pe)) == len(mt) + len(pe) - common
+        position, at = 0, -1  # of the last match
+        kept = 0
+        for symbol in with_steps(mt, pe):
+            position += symbol == STEP
+            if symbol == mt[position] and position > at:
+                kept, at = kept + 1, position
+        assert kept >= common
 
 
 def test_the_target_has_the_form_that_a_model_writes() -> None:
