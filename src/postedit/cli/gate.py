@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,9 +15,6 @@ from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
     from postedit.gate.calibrate import Calibrated
-
-
-_UNITS: Final = "choice of words (--tokenize)"  # in the record of a job; runs of earlier versions have no such entry
 
 
 def gate(
@@ -95,7 +92,7 @@ def gate(
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
     known_job = {
         "dev set": texts,
-        _UNITS: None if tokenize == "none" else tokenize,
+        "choice of words (--tokenize)": tokenize,
         **({} if spec.endpoint is None else spec.endpoint.job),
     }
     check_judged(kept, known_job, resume=resume)

@@ -76,9 +76,7 @@ class Corpus:
         self.tokens: Mapping[str, int] = summary["tokens"]
         self.vocabularies: Mapping[Side, str] = summary["vocabularies"]
         self.fingerprint: str = summary["fingerprint"]
-        # Corpora of earlier versions have a single part and do not record it.
-        whole = [{"first": 0, "blocks": self.blocks, "rows": self._rows}]
-        self.parts: tuple[CorpusPart, ...] = tuple(CorpusPart(**part) for part in summary.get("parts", whole))
+        self.parts: tuple[CorpusPart, ...] = tuple(CorpusPart(**part) for part in summary["parts"])
 
     @classmethod
     def open(cls, path: Path) -> "Corpus":

@@ -57,7 +57,7 @@ def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
         special={name: frozenset(positions) for name, positions in record["ends"].items()},
         pe=record["pe"],
         pe_words=None if pe_words is None else tuple(pe_words),
-        step_weights=tuple(record.get("step_weights", ())),  # records of earlier versions have none
+        step_weights=tuple(record["step_weights"]),
     )
 
 

@@ -18,10 +18,10 @@ from postedit.core.errors import DataError, PosteditError
 from postedit.core.files import atomic_write, explain_os_errors, load_json, sha256_of
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
+from postedit.data.manifest import MANIFEST
 from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_config
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
-from postedit.train.checkpoints import MANIFEST
 
 Kind = Literal["model", "run", "runs", "corpus"]
 
@@ -151,14 +151,14 @@ def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
             if _has_digests(file):
                 found |= read_checksums(file)
             elif file.name in ("config.json", MANIFEST):
-                found = {**_older(file), **found}
+                found = {**_of_config(file), **found}
         except DataError as error:
             damage[file] = str(error).removeprefix(f"{file}: ")
     return found, damage
 
 
-def _older(file: Path) -> dict[Path, str]:
-    """Return the digests in a configuration; earlier versions of postedit recorded some in manifests, too."""
+def _of_config(file: Path) -> dict[Path, str]:
+    """Return the digests in the configuration of a model; the manifest of a run has none, but must be readable."""
     try:
         values: Any = load_json(file)
         digests = dict(values.get("sha256", {}))
@@ -172,7 +172,7 @@ def _older(file: Path) -> dict[Path, str]:
 def _record_within(config: Path) -> None:
     """Bring the digests in the configuration of a model, which loading compares, up to date with its files."""
     with explain_os_errors(config):
-        now = {file: sha256_of(file) if file.is_file() else digest for file, digest in _older(config).items()}
+        now = {file: sha256_of(file) if file.is_file() else digest for file, digest in _of_config(config).items()}
     values = load_json(config)
     recorded = dict(values)
     if "sha256" in values:

@@ -326,8 +326,6 @@ class Trainer:
         if self._is_main:  # the disk may have failed since the last checkpoint
             self.checkpoints.tidy(self.state.step)
             self._remove_unnamed_weights()
-        if self.state.update_batches == 0:  # a checkpoint of an earlier version
-            self.state.update_batches = self.config.accumulate * checkpoint.processes
         if checkpoint.processes != self.accelerator.num_processes:
             self._display.say(
                 "The number of processes has changed, so dropout will differ from that of an uninterrupted run"

@@ -4,7 +4,6 @@ import errno
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -357,17 +356,6 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
     trainer(tmp_path, corpora, {"log_every": 1000}, console=console).run()
     assert "target tokens/s" in shown(console)
     assert "dev nll" in shown(console)
-
-
-def test_a_checkpoint_without_an_update_size_is_of_an_earlier_version(
-    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr("postedit.train.loop.asdict", lambda state: {**asdict(state), "update_batches": 0})
-        trainer(tmp_path, corpora, {"max_steps": 3, "accumulate": 2}).run()
-    run = trainer(tmp_path, corpora, {"max_steps": 6, "accumulate": 2})
-    run.run(resume=True)
-    assert run.state.update_batches == 2
 
 
 def test_an_update_has_one_size() -> None:
