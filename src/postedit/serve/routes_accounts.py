@@ -82,8 +82,9 @@ def _session(user: dict[str, Any], csrf: str) -> dict[str, Any]:
 
 
 def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
-    with THROTTLE.trying(unicodedata.normalize("NFC", asked.name), address) as this:
-        user = service.store.people.user_with(asked.name, asked.password)
+    name = unicodedata.normalize("NFC", asked.name)  # as in `UserName`
+    with THROTTLE.trying(name, address) as this:
+        user = service.store.people.user_with(name, asked.password)
         this.has_failed = user is None
     if user is None:
         _log.warning("a wrong password for user %s from %s", asked.name, address)

@@ -5,7 +5,6 @@ import json
 import secrets
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -68,7 +67,7 @@ class People:
         self._db, self.clock = database, clock
 
     def create_user(self, name: str, password: str, *, admin: bool = False) -> str:
-        """Add a user, and return the user's id.
+        """Add a user, whose name is as `api_types.user_name` returns it, and return the user's id.
 
         Raises:
             DataError: if the name is taken, or the password is too short or too long.
@@ -77,14 +76,14 @@ class People:
         values = {"id": user, "name": name, "password": _hashed(password), "created": now()}
         with self._db.write() as connection:
             insert_new(connection, users, {**values, "admin": admin, "active": True})
-            if set(connection.execute(sql.select(users.c.id).where(_is_named(name))).scalars()) != {user}:
+            if connection.execute(sql.select(users.c.id).where(users.c.name == name)).scalar() != user:
                 raise DataError(f"there is a user {name!r} already")
         return user
 
     def set_admin(self, name: str, password: str) -> str:
         """Make a user, added if new, an active administrator with a new password, and return the user's id."""
         with self._db.read() as connection:
-            user = connection.execute(sql.select(users.c.id).where(_is_named(name))).scalars().first()
+            user = connection.execute(sql.select(users.c.id).where(users.c.name == name)).scalar_one_or_none()
         if user is None:
             return self.create_user(name, password, admin=True)
         self.change_user(user, password=password, admin=True, active=True)
@@ -135,10 +134,9 @@ class People:
         ]
 
     def user_with(self, name: str, password: str) -> Row | None:
-        """Return the active user with this name, its marks composed or not, and this password; or None."""
+        """Return the active user with this name and password, or None."""
         with self._db.read() as connection:
-            found = rows_of(connection, sql.select(users).where(_is_named(name), users.c.active.is_(True)))
-        found.sort(key=lambda row: row["name"] != name)  # of two users of an older version, the one as it is written
+            found = rows_of(connection, sql.select(users).where(users.c.name == name, users.c.active.is_(True)))
         expected = found[0]["password"] if found else _NO_HASH
         with _HASHES:
             try:
@@ -252,11 +250,6 @@ class People:
         """End a session, if there is one."""
         with self._db.write() as connection:
             connection.execute(sql.delete(sessions).where(sessions.c.hash == _sha(secret)))
-
-
-def _is_named(name: str) -> sql.ColumnElement[bool]:
-    """Return the SQL condition that a user has a name; older versions kept marks as they were typed."""
-    return users.c.name.in_({name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))})
 
 
 def _lock_administrators(connection: sql.Connection) -> None:

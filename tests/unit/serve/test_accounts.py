@@ -17,7 +17,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
@@ -30,7 +29,6 @@ from postedit.serve import accounts, event_hub, routes_jobs, routes_workbench
 from postedit.serve.account_limits import Throttle
 from postedit.serve.accounts import COOKIE, CSRF_HEADER
 from postedit.serve.api_types import Name, user_name
-from postedit.serve.schema import users
 from postedit.serve.service_logs import FIELDS
 from postedit.serve.store import Store
 from postedit.serve.store_jobs import Jobs
@@ -678,25 +676,9 @@ def test_a_name_is_the_same_however_its_marks_are_written(team: Team, monkeypatc
     assert [one.status_code for one in made] == [201, 422]
     assert made[0].json()["name"] == forms[0]
     assert [team.sign_in(one).status_code for one in forms] == [200, 200]
-    former = unicodedata.normalize("NFD", "Ren\u00e9")  # as an older version kept it
-    rene = team.store.people.create_user(former, PASSWORD)
-    assert [team.sign_in(one).json()["user"]["name"] for one in (former, "Ren\u00e9")] == [former, former]
-    with pytest.raises(DataError, match="already"):
-        team.store.people.create_user("Ren\u00e9", PASSWORD)
-    assert team.store.people.set_admin("Ren\u00e9", PASSWORD) == rene
     monkeypatch.setattr("postedit.serve.routes_accounts.THROTTLE", Throttle())
     tries = [team.sign_in(one, "wrong").status_code for one in forms * 3]
     assert tries == [401] * 5 + [429], "no form of a name gives more guesses"
-
-
-def test_two_users_of_an_older_version_sign_in_by_their_own_spelling(store: Store) -> None:
-    names = [unicodedata.normalize(form, "Jos\u00e9") for form in ("NFC", "NFD")]
-    ids = [store.people.create_user(name, PASSWORD) for name in ("first", "second")]
-    with store.database.engine.begin() as connection:  # not by `create_user`, which refuses the second name now
-        for user, name in zip(ids, names, strict=True):
-            connection.execute(sql.update(users).where(users.c.id == user).values(name=name))
-    found = [store.people.user_with(name, PASSWORD) for name in names]
-    assert [one and one["id"] for one in found] == ids
 
 
 def test_of_two_users_with_one_name_at_the_same_moment_one_is_refused(store: Store, place: str) -> None:
