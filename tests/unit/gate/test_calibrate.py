@@ -25,14 +25,22 @@ from postedit.gate.calibrate import (
     expected_calibration_error,
     forecasts,
     is_learnt,
-    rule_gains,
 )
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge, words_changed
-from postedit.gate.gate import Calibrator, Level
+from postedit.gate.gate import Calibrator, Level, Rule
 from postedit.text.edits import divided_edits, edits_between
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
+
+
+def rule_gains(outcomes: Outcomes, rule: Rule) -> list[float]:
+    """Return the gain that is counted for each segment behind a gate with this rule."""
+    rows, least = range(len(outcomes)), rule.threshold
+    assert least is not None
+    kept = [tuple(one >= least for one in rule.confidences(outcomes.judged[row])) for row in rows]
+    lengths = outcomes.words(rows, kept)
+    return np.where(np.array(lengths) <= rule.longest, outcomes.gains(rows, kept), 0.0).tolist()
 
 
 def line(gain: float, sure: float, outcome: int) -> tuple[str, CorrectionFeatures]:
@@ -220,7 +228,7 @@ def test_of_a_model_that_does_good_and_harm_the_good_is_kept(generator: np.rando
     outcomes, fresh = dev(generator, 800, 3.0, bias=-0.5), dev(generator, 800, 3.0, bias=-0.5)
     found = made(outcomes, levels=levels)
     rows = list(range(len(fresh)))
-    gains = rule_gains(fresh, rows, found.rule)
+    gains = np.array(rule_gains(fresh, found.rule))
     assert found.rule.threshold is not None
     assert found.evidence >= 20.0
     assert gains.mean() > max(0.05, fresh.gains(rows, everything(fresh, rows)).mean())
@@ -230,10 +238,9 @@ def test_of_a_model_that_does_good_and_harm_the_good_is_kept(generator: np.rando
 def test_the_rule_writes_the_texts_whose_gains_were_counted(generator: np.random.Generator) -> None:
     outcomes = dev(generator, 500, 3.0)
     rule = made(outcomes).rule
-    rows = list(range(len(outcomes)))
     texts = [rule(MT, one).text for one in outcomes.judged]
     saved = [0.0 if text == MT else {"X": 1.0, "a": -1.0, "Y": 0.0}[pe[0]] for text, pe in zip(texts, outcomes.pe)]
-    assert rule_gains(outcomes, rows, rule).tolist() == saved
+    assert rule_gains(outcomes, rule) == saved
 
 
 def test_a_line_that_would_change_too_much_stays(generator: np.random.Generator) -> None:
@@ -246,8 +253,8 @@ def test_a_line_that_would_change_too_much_stays(generator: np.random.Generator)
     shut = narrow(MT, judged)
     assert shut.text is MT
     assert shut.reverted == 1
-    assert rule_gains(outcomes, range(len(outcomes)), rule).any()
-    assert not rule_gains(outcomes, range(len(outcomes)), narrow).any()
+    assert any(rule_gains(outcomes, rule))
+    assert not any(rule_gains(outcomes, narrow))
 
 
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u3000", "\u2009"])
