@@ -1,6 +1,5 @@
 """`postedit assess`."""
 
-import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -126,7 +125,7 @@ def assess(
             update=_progress(stack),
         )
     if json_out is not None:
-        output_files.write_text(json_out, json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        output_files.write_json(json_out, found.to_dict())
     if html is not None:
         output_files.write_text(
             html, assessment_page(f"Is automatic post-editing worth it? {Path(triplets).name}", found)

@@ -1,6 +1,5 @@
 """`postedit data`: extraction, statistics and cleaning of triplets."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -90,7 +89,7 @@ def stats(
             shared.warn(f"{warning}.")
         if json_out is not None:
             values = {**result.to_dict(top), "warnings": warnings}
-            output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+            output_files.write_json(json_out, values)
         if picture is not None:
             draw(result, picture, ", ".join(triplets))
     print_statistics(result, console(), top)  # last: the reader of a pipe may close it

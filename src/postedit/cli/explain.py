@@ -1,6 +1,5 @@
 """`postedit explain`."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -175,7 +174,7 @@ def explain(
         found.draw(drawn, figures, shared.warn)
     if json_out is not None:
         values = {"tables": [table.to_dict() for table in tables]}
-        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_json(json_out, values)
     if markdown is not None:
         output_files.write_text(markdown, to_markdown(tables))
     if kept is not None:

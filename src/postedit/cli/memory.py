@@ -1,6 +1,5 @@
 """`postedit memory`: memories of corrections, from which models learn."""
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,7 +89,7 @@ def show(
             f"last entry {position.last}"
         )
     if json_out is not None:
-        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_json(json_out, values)
     out = console()
     out.print(heading, soft_wrap=True)
     if projects:

@@ -1,9 +1,10 @@
 """Files that verbs write: their names are checked before long work, and URLs get them at the end."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
 
@@ -82,6 +83,11 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file, locally or to a URL, either completely or not at all."""
     with far_outputs.sent(path), atomic_write(far_outputs.unsent(path)) as file:
         file.write(text)
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write a JSON file, locally or to a URL, either completely or not at all."""
+    write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """`postedit score`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -153,7 +152,7 @@ def score(
             "warnings": warnings,
             "tables": [table.to_dict() for table in tables],
         }
-        output_files.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        output_files.write_json(json_out, values)
     for path, render in ((csv_out, to_csv), (latex, to_latex), (markdown, to_markdown)):
         if path is not None:
             output_files.write_text(path, render(tables))

@@ -1,6 +1,5 @@
 """`postedit simulate`."""
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -81,7 +80,7 @@ def simulate(
             progress.update(0)
             found = run(protected, texts, search, tokenize, progress.update)
     if json_out is not None:
-        output_files.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
+        output_files.write_json(json_out, found.to_dict(window))
     if plot is not None:
         draw(found, window, plot, stream)
     for table in _tables(found, window):

@@ -130,7 +130,7 @@ def _tune_members(
     """Write a combination of models, with weights tuned on `texts`; `given` are the search options."""
     from postedit.cli.tables import console, print_scores
     from postedit.core.editor import Segment
-    from postedit.core.tensor_files import save_json
+    from postedit.core.files import save_json
     from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import check_job, file_fingerprint, read_note
     from postedit.editing.combination import Combination, Member, is_combination

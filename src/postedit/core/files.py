@@ -11,7 +11,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -261,6 +261,17 @@ def load_json(path: Path) -> Any:
         return json.loads(load_text(path))
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
+
+
+def save_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write `value` as JSON, atomically.
+
+    Raises:
+        OutputError: if the file cannot be written, or the disk is full.
+    """
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write("\n")
 
 
 def sha256_of(path: Path) -> str:

@@ -1,13 +1,12 @@
 """Tensors and JSON on disk, written atomically and never pickled."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of, temporary_path
+from postedit.core.files import explain_os_errors, reason_of, sha256_of, temporary_path
 
 _SHOWN: Final = 3  # maximum number of tensor names in a message
 _SEAL: Final = "sha256"  # key of the digest of the tensors in the metadata of a file
@@ -209,14 +208,3 @@ def check_sha256(path: Path, expected: str) -> None:
         raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
     if found != expected:
         raise ModelFolderError(f"{path}: damaged: its SHA-256 is not the recorded one; copy the model folder again")
-
-
-def save_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write `value` as JSON, atomically.
-
-    Raises:
-        OutputError: if the file cannot be written, or the disk is full.
-    """
-    with atomic_write(path) as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-        file.write("\n")

@@ -1,6 +1,5 @@
 """Text files whose lines survive an interruption of the work that writes them, so that it can be continued."""
 
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json, sha256_of
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json, save_json, sha256_of
 from postedit.core.output_paths import is_compressed, is_stream, link_target
 from postedit.data.compression import find_file
 from postedit.data.lines import encode_lines, read_lines
@@ -42,8 +41,7 @@ class PartialFile:
         self._lock = lock_output(path)
         if _has_lines(self._partial):
             check_job(self._note, job, self._partial)
-        with atomic_write(self._note) as file:
-            json.dump(job, file, indent=2, ensure_ascii=False)
+        save_json(self._note, job)
         with explain_os_errors(self._partial):
             # Unbuffered, so that closing the file after a failed write does not try to write the rest.
             self._file = self._partial.open("ab+", buffering=0)

@@ -1,6 +1,5 @@
 """Output files that grow side by side, survive any interruption, and get their names once all are complete."""
 
-import json
 import os
 import time
 from collections import Counter
@@ -11,7 +10,7 @@ from typing import IO, Any, Final
 
 from postedit.core.checksums import damaged_files, read_checksums, record_checksums
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json, save_json
 from postedit.core.output_paths import is_stream, link_target
 from postedit.data.resumable_file import beside_target, lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
@@ -173,9 +172,7 @@ class ResumableOutputs:
         for name, text in (extras or {}).items():
             with atomic_write(self._files.named(name)) as file:
                 file.write(text)
-        with atomic_write(self._files.manifest) as file:
-            json.dump(manifest, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+        save_json(self._files.manifest, manifest)
         written = [self._files.manifest, *map(self._files.named, [*self.done.lengths, *(extras or {})])]
         record_checksums(self._files.checksums, written)
         with explain_os_errors(self._files.journal):
@@ -206,8 +203,7 @@ class ResumableOutputs:
             if not file.closed:
                 with explain_os_errors(self._files.partial(side)):
                     os.fsync(file.fileno())
-        with atomic_write(self._files.journal) as journal:
-            json.dump({"job": self._settings, **asdict(self.done)}, journal, indent=2, ensure_ascii=False)
+        save_json(self._files.journal, {"job": self._settings, **asdict(self.done)})
         self.saved, self._saved_at = self.done, time.monotonic()
 
     def _open(self, side: str) -> IO[bytes]:

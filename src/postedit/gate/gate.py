@@ -14,7 +14,7 @@ from postedit.core.arguments import path_of
 from postedit.core.config import Config, check_config
 from postedit.core.editor import Identity, PostEdit
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write, load_json, reason_of
+from postedit.core.files import load_json, reason_of, save_json
 from postedit.core.search_config import with_present_names
 from postedit.editing.results import keep_edits
 from postedit.evaluate.tokenisation import Tokenize
@@ -127,9 +127,7 @@ class Gate:
             "settings": dict(self.identity.settings),
             "calibration": dict(self.calibration),
         }
-        with atomic_write(Path(path)) as file:
-            json.dump(values, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+        save_json(Path(path), values)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

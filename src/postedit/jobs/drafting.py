@@ -19,8 +19,7 @@ from rich.console import Console
 from postedit.core.checksums import record_folder
 from postedit.core.editor import Editor
 from postedit.core.errors import TrainingError
-from postedit.core.files import atomic_write, explain_os_errors
-from postedit.core.tensor_files import save_json
+from postedit.core.files import atomic_write, explain_os_errors, save_json
 from postedit.data.blocks import blocks_of
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST, manifest

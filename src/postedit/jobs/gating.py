@@ -9,8 +9,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from postedit.core.editor import Detail, Edit, Editor, PostEdit, edited, segments_of
+from postedit.core.files import save_json
 from postedit.core.search_config import SearchConfig
-from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import (
     PartialFile,

@@ -1,6 +1,5 @@
 """Check whether models, runs and corpora are intact: every file is as it was written, and all weights can be loaded."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from postedit.core.checksums import (
     record_folder,
 )
 from postedit.core.errors import DataError, PosteditError
-from postedit.core.files import atomic_write, explain_os_errors, load_json, sha256_of
+from postedit.core.files import explain_os_errors, load_json, save_json, sha256_of
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST
@@ -180,9 +179,7 @@ def _record_within(config: Path) -> None:
     if "weights_sha256" in values:
         recorded["weights_sha256"] = now[config.parent / "model.safetensors"]
     if recorded != values:
-        with atomic_write(config) as file:
-            json.dump(recorded, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+        save_json(config, recorded)
 
 
 def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:

@@ -23,8 +23,7 @@ from postedit.core.arguments import check_kind, path_of
 from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, RecipeError
-from postedit.core.files import check_writable, explain_os_errors
-from postedit.core.tensor_files import save_json
+from postedit.core.files import check_writable, explain_os_errors, save_json
 from postedit.data.lines import DevTexts
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, check_files, read_triplets

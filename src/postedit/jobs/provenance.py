@@ -11,8 +11,7 @@ import torch
 from accelerate import PartialState
 
 import postedit
-from postedit.core.files import load_json
-from postedit.core.tensor_files import save_json
+from postedit.core.files import load_json, save_json
 from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
 

@@ -14,9 +14,8 @@ from rich.console import Console
 from postedit.core.checksums import CHECKSUMS, forget_checksums, record_folder, recorded_damage
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import DataError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, check_writable, explain_os_errors, is_temporary, load_json
+from postedit.core.files import atomic_folder, check_writable, explain_os_errors, is_temporary, load_json, save_json
 from postedit.core.model import Writes
-from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import check_sizes
 from postedit.data.blocks import sample_evenly
 from postedit.data.compression import raw_lines

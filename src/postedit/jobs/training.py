@@ -35,9 +35,8 @@ from rich.console import Console
 from postedit.core.arguments import check_kind, path_of
 from postedit.core.checksums import record_folder
 from postedit.core.errors import OutputError, RecipeError
-from postedit.core.files import atomic_folder
+from postedit.core.files import atomic_folder, save_json
 from postedit.core.model import Seq2Seq
-from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import inherit_embeddings, take_weights
 from postedit.core.wording import counted
 from postedit.data.corpus import Corpus

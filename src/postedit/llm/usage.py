@@ -1,6 +1,5 @@
 """Cost and duration of work with a model behind an endpoint: estimates before it, and reports after it."""
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.editor import Segment
-from postedit.core.files import atomic_write
+from postedit.core.files import save_json
 from postedit.core.wording import counted
 from postedit.data.blocks import blocks_of
 from postedit.llm.asking import Wanted
@@ -143,9 +142,7 @@ def write_report(path: Path, editor: LlmEditor) -> None:
     Raises:
         OutputError: if it cannot be written.
     """
-    with atomic_write(path) as file:
-        json.dump(report(editor), file, indent=2, ensure_ascii=False)
-        file.write("\n")
+    save_json(path, report(editor))
 
 
 def summary(editor: LlmEditor) -> str:

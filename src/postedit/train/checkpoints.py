@@ -18,9 +18,9 @@ from torch.optim import Optimizer
 
 from postedit.core.checksums import CHECKSUMS, record_folder, recorded_damage
 from postedit.core.errors import TrainingError
-from postedit.core.files import atomic_folder, load_json
+from postedit.core.files import atomic_folder, load_json, save_json
 from postedit.core.model import Seq2Seq
-from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_tensors
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.train.averaging import MovingAverage
 from postedit.train.optimisers import load_optimizer_tensors, optimizer_tensors
 from postedit.train.runtime import random_state, set_random_state

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from postedit.core.editor import Side
 from postedit.core.errors import TrainingError
-from postedit.core.tensor_files import save_json, save_tensors
+from postedit.core.files import save_json
+from postedit.core.tensor_files import save_tensors
 from postedit.core.types import Stream, Target
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state

@@ -13,9 +13,9 @@ from accelerate.utils import broadcast_object_list
 from torch import nn
 
 from postedit.core.errors import ModelFolderError, TrainingError
-from postedit.core.files import explain_os_errors
+from postedit.core.files import explain_os_errors, save_json
 from postedit.core.model import Seq2Seq
-from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_sealed_tensors
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_sealed_tensors
 from postedit.core.types import LabelLoss
 from postedit.data.batching import ordered_batches
 from postedit.data.corpus import Corpus

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from postedit.core.checksums import record_checksums
 from postedit.core.editor import Side
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_folder, atomic_write, check_writable, prefix_problem, reason_of
+from postedit.core.files import atomic_folder, atomic_write, check_writable, prefix_problem, reason_of, save_json
 from postedit.core.output_paths import same_file
 from postedit.core.processes import IN_THIS_PROCESS, Executor, WorkerError, same_in_all
 from postedit.data.blocks import TripletBlock, triplet_blocks
@@ -288,10 +288,8 @@ def _finish(
         _write(records(), cased, files, out, report, progress)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
-    with atomic_write(out.with_name(f"{out.name}.report.json")) as file:
-        values = {"recipe": job.config.model_dump(mode="json"), "sources": [one.name for one in files]}
-        json.dump({**values, **report.to_dict()}, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+    made = {"recipe": job.config.model_dump(mode="json"), "sources": [one.name for one in files]}
+    save_json(out.with_name(f"{out.name}.report.json"), {**made, **report.to_dict()})
     endings = [*job.sides, "removed.jsonl", "report.json", *(f"truecase.{side}.json" for side in cased)]
     record_checksums(out.with_name(f"{out.name}.sha256"), [out.with_name(f"{out.name}.{end}") for end in endings])
 
