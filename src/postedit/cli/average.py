@@ -14,18 +14,21 @@ def average(
     weights: shared.WeightsArgument,
     out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
     like: Annotated[
-        Path | None, typer.Option(help="Model folder that gives text processing and settings; default: the first.")
+        Path | None,
+        typer.Option(help="Model folder that gives text processing and settings; default: that of the first MODEL."),
     ] = None,
     stored: Annotated[
         Literal["float32", "bf16"], typer.Option(help="Type of the stored weights; bf16 halves the size.")
     ] = "float32",
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""
-    template = like or weights[0]
-    if not template.exists():
-        raise ModelFolderError(f"{template}: no such model folder")
+    named = like or weights[0]
+    if not named.exists():
+        raise ModelFolderError(f"{named}: no such model folder")
+    models = [path if path.is_dir() else path.resolve().parent.parent / "model" for path in weights]
+    template = like or models[0]
     if not template.is_dir():
-        raise ModelFolderError(f"{template}: is a file of weights; name its model folder with --like")
+        raise ModelFolderError(f"{named}: is a file of weights; name its model folder with --like")
     if out.exists():
         raise OutputError(f"{out}: exists already; choose a new folder with --out")
     from dataclasses import replace
@@ -48,7 +51,6 @@ def average(
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")
-    models = [path if path.is_dir() else path.resolve().parent.parent / "model" for path in weights]
     for path, model in zip(weights, models, strict=True):
         # A file of weights that was moved away from its run says nothing about its vocabularies and its training.
         if model.is_dir() and vocabularies_of(path) != folder.processor.vocabularies:

@@ -66,7 +66,7 @@ def test_what_files_of_weights_of_other_runs_learnt_from_is_kept(
         for path in files[-2:]:
             path.parent.mkdir(exist_ok=True)
             save_tensors(path, model_tensors(folder.model))
-    run("average", *files, "--like", tmp_path / "first" / "model", "--out", tmp_path / "mean")
+    run("average", *files, "--out", tmp_path / "mean")
     found = ModelFolder.load(tmp_path / "mean")
     assert found.provenance["averaged_with"] == [known]
     assert found.notice == "CC BY 4.0: first\n\nCC BY 4.0: second\n"
