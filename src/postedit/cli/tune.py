@@ -23,6 +23,7 @@ from postedit.core.search_config import SearchConfig
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
     from postedit.evaluate.metrics import MetricName
+    from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.tokenisation import Tokenize
     from postedit.llm.endpoint_options import EndpointSpec
     from postedit.phrase.phrase_options import PhraseTuneConfig
@@ -128,7 +129,7 @@ def _tune_members(
     tokenize: "Tokenize",
 ) -> None:
     """Write a combination of models, with weights tuned on `texts`; `given` are the search options."""
-    from postedit.cli.tables import console, print_scores
+    from postedit.cli.tables import console
     from postedit.core.editor import Segment
     from postedit.core.files import save_json
     from postedit.data.lines import DevTexts
@@ -206,8 +207,18 @@ def _tune_members(
     kept = {} if endpoint is None else kept_options(endpoint)
     Combination.of(members, log_linear, options.space, loaded.search, record, kept).save(out)
     _remove(folder)
+    _print_result(scores, metric, out)
+
+
+def _print_result(scores: "Sequence[SystemScores]", metric: "MetricName", out: Path) -> None:
+    """Print the scores, those of the unedited MT first and those with tuned weights last, and where the weights are."""
+    from postedit.cli.tables import console, print_scores
+
     print_scores(scores, console())
-    err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+    console(stderr=True).print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+    unedited, tuned = scores[0], scores[-1]
+    if tuned.ter > unedited.ter if metric == "ter" else tuned.bleu < unedited.bleu:
+        shared.warn("even on the set that chose the weights, the output is worse than the unedited MT: do not use it")
 
 
 def _lists_of(out: Path) -> Path:
@@ -250,10 +261,9 @@ def _tune_phrases(
     tokenize: "Tokenize",
 ) -> None:
     """Write a phrase-based model with weights tuned on `texts`."""
-    from postedit.cli.tables import console, print_scores
+    from postedit.cli.tables import console
     from postedit.data.lines import DevTexts
     from postedit.jobs.phrase_training import retune
 
-    err = console(stderr=True)
-    print_scores(retune(model, DevTexts.read(*texts), out, config, tokenize, err, shared.warn), console())
-    err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+    scores = retune(model, DevTexts.read(*texts), out, config, tokenize, console(stderr=True), shared.warn)
+    _print_result(scores, config.metric, out)

@@ -13,11 +13,14 @@ import tiny_models
 from tests.unit.cli.commands import refused
 from tests.unit.phrase.small_corpus import write_recipe
 
+from postedit.cli.tune import _print_result
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.data.lines import DevTexts
 from postedit.editing.members import Members
 from postedit.editing.post_editor import PostEditor
+from postedit.evaluate.metrics import MetricName
+from postedit.evaluate.scores import score_systems
 from postedit.jobs.dev_overlap import uses_of
 from postedit.tuning import rounds
 
@@ -49,6 +52,14 @@ def dev(models: list[Path], tmp_path: Path) -> dict[str, Path]:
 def command(models: list[Path], dev: dict[str, Path], out: Path, *more: object) -> list[object]:
     texts = [part for side, path in dev.items() for part in (f"--{side}", path)]
     return ["tune", *models, *texts, "--out", out, "--set", "search.beam=4", "--rounds", 2, *more]
+
+
+@pytest.mark.parametrize("metric", ["ter", "bleu"])
+def test_a_result_below_the_unedited_mt_is_told(capsys: pytest.CaptureFixture[str], metric: MetricName) -> None:
+    worse, better = [text.replace("Haus", "Huhn") for text in MT], [*MT[:-1], "das alte Haus ist alt"]
+    for tuned, is_told in ((worse, True), (better, False), (MT, False)):
+        _print_result(score_systems({"tuned": tuned}, better, MT), metric, Path("out"))
+        assert ("worse than the unedited MT" in capsys.readouterr().err) == is_told
 
 
 @pytest.mark.slow
