@@ -21,6 +21,9 @@ _BAR: Final = 40
 _EDITS: Final = 15
 """Number of word edits that fit into the figure."""
 
+_WORD: Final = 16
+"""Letters of a word in the figure; the rest of a longer one is left out."""
+
 _LONGEST: Final = 99
 """Percentile of the lengths at which the axis ends, because the few longest texts would compress the rest."""
 
@@ -106,7 +109,7 @@ def _count_and_share(count: int, total: int) -> str:
 
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
     """Draw lengths and, for triplets, a histogram of TER, the kinds of edits and the most frequent edits."""
-    from postedit.explain.figure import drawable, drawing, missing_characters, save_figure
+    from postedit.explain.figure import drawable, drawing, label_of, missing_characters, save_figure
 
     edits = statistics.edits
     frequent = [] if edits is None else edits.most_frequent(_EDITS)
@@ -123,7 +126,7 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
             _draw_histogram(axes[0, 1], edits)
             _draw_bars(axes[1, 0], KINDS, [edits.kinds[kind] for kind in KINDS], max(1, edits.kinds.total()) / 100)
             axes[1, 0].set(title="Kinds of edits", xlabel="% of edits")
-            names = [drawable(f"{one.edit.old or '∅'} → {one.edit.new or '∅'}") for one in frequent]
+            names = [" → ".join(label_of(word or "∅", _WORD) for word in one.edit) for one in frequent]
             _draw_bars(axes[1, 1], names, [one.count for one in frequent], 1)
             axes[1, 1].set(title="Most frequent edits", xlabel="times")
         save_figure(figure, path)

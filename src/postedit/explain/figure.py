@@ -71,7 +71,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
             _draw(ax, words, panel)
         if words.shares:
             _draw_shares(axes[-1], words)
-        axes[0].set_yticks(range(len(words.output)), [_label(word) for word in words.output])
+        axes[0].set_yticks(range(len(words.output)), [label_of(word) for word in words.output])
         result = {}
         for form in FORMATS:
             metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
@@ -145,7 +145,7 @@ def _installed() -> list[str]:
 def _draw(ax: "Axes", words: Evidence, panel: AttentionPanel) -> None:
     columns = words.streams[panel.stream]
     ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(len(columns)), map(_label, columns), rotation=60, ha="left", rotation_mode="anchor")
+    ax.set_xticks(range(len(columns)), map(label_of, columns), rotation=60, ha="left", rotation_mode="anchor")
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.set_xlabel(panel.title)
@@ -170,8 +170,9 @@ def _draw_shares(ax: "Axes", words: Evidence) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=8)
 
 
-def _label(word: str) -> str:
-    return drawable(word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…")
+def label_of(word: str, longest: int = _LONGEST) -> str:
+    """Return a word as a label of at most `longest` letters; a long label would leave no room for what it labels."""
+    return drawable(word if len(word) <= longest else f"{word[: longest - 1]}…")
 
 
 def drawable(text: str) -> str:

@@ -114,6 +114,23 @@ class TestStats:
         assert label.get_text().replace("\n", "").endswith("of characters")
         assert label.get_window_extent().x1 <= figure.bbox.x1
 
+    @pytest.mark.parametrize("word", ["https://example.com/" + "page/" * 30, "Щ" * 60])
+    def test_a_long_word_leaves_room_for_the_picture(
+        self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+    ) -> None:
+        from matplotlib.figure import Figure
+
+        drawn: list[Figure] = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+        for side, text in {"src": "a b", "mt": f"a {word}", "pe": f"a {word}x"}.items():
+            (tmp_path / f"long.{side}").write_text(f"{text}\n" * 3, encoding="utf-8")
+        assert run("data", "stats", tmp_path / "long", "--picture", tmp_path / "x.png").exit_code == 0
+        (figure,) = drawn
+        figure.draw_without_rendering()
+        (name,) = figure.axes[3].get_yticklabels()
+        assert name.get_text().startswith(f"{word[:15]}… → ")
+        assert name.get_window_extent().x0 > figure.axes[2].get_window_extent().x1
+
     def test_no_picture_no_matplotlib(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         assert run("data", "stats", sample / "test").exit_code == 0
