@@ -292,6 +292,7 @@ LIMITS = [
     {"required": ("x",)},
     {"edit_cost": 50.0},
     {"post_edit_penalty": 50.0},
+    {"max_input": 1},
 ]
 
 

@@ -95,6 +95,20 @@ def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, ki
     assert same(weights(editor), before)
 
 
+@pytest.mark.parametrize("path", MODELS[:1], indirect=True)
+def test_adapters_that_are_left_out_for_a_while_are_used_as_before(editor: PostEditor) -> None:
+    trained, batch = weights(editor), TripletBatches(editor).batch(CORRECTIONS)
+    assert batch is not None
+    adapters = Adapters(editor.model, "vectors")
+    adapters.step(batch, 0.02)
+    learnt = weights(editor)
+    for used, expected in ((True, learnt), (False, trained)):
+        adapters.use(used)
+        with adapters.left_out():
+            assert same(weights(editor), trained)
+        assert same(weights(editor), expected)
+
+
 @pytest.mark.parametrize("limit", [0.3, 1.0])
 def test_steps_are_those_of_adam_with_clipped_gradients(
     path: Path, limit: float, monkeypatch: pytest.MonkeyPatch
