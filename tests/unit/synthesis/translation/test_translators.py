@@ -47,6 +47,7 @@ def test_nothing_is_asked_for_blank_lines() -> None:
     [
         ("print('one')", r"returned 1 line for 3; it must return one for each, in order"),
         ("import sys; print('out of memory', file=sys.stderr); sys.exit(7)", r"ended with status 7: out of memory"),
+        ("import sys; sys.exit('loading ' * 200 + 'out of memory')", r"status 1: .{,500}loading out of memory$"),
         ("import os; os.kill(os.getpid(), 9)", r"ended with signal 9"),
         ("import sys; sys.stdout.buffer.write(b'a\\nb\\n\\xff\\n')", r"byte 4 of its output is not UTF-8"),
     ],
@@ -59,6 +60,12 @@ def test_a_command_that_fails_is_named(program: str, message: str) -> None:
 def test_a_command_that_is_not_there() -> None:
     with pytest.raises(TranslatorError, match="no-such-program: cannot be started"):
         open_translator(config(kind="command", command=["no-such-program"])).translate(TEXTS)
+
+
+@pytest.mark.parametrize(("end", "expected"), [("\\r\\n", "A B"), ("\\x0b\\n", "A B"), ("\\u2028C\\n", "A B C")])
+def test_a_translation_is_one_line_whatever_separates_its_parts(end: str, expected: str) -> None:
+    program = f"import sys; sys.stdout.buffer.write('A\\x85B{end}'.encode())"
+    assert open_translator(command(program)).translate(["a"]) == [expected]
 
 
 def test_a_model_of_postedit_translates(tmp_path: Path) -> None:
