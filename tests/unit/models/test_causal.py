@@ -247,6 +247,22 @@ def _with_options(kind: str, **options: Any) -> Causal:
     return Causal(load_config(CausalConfig, options_of(values, sizes), "test"), sizes).double()
 
 
+@pytest.mark.parametrize("kind", ["llama", "gemma2"])  # Gemma 2 caps its attention scores, which has a way of its own
+def test_dropout_on_attention_is_that_of_training_alone(kind: str) -> None:
+    model = _with_options(kind, dropout=0.5)
+    batch = batch_of(random_sentences(random.Random(1), model, 4))
+    for training in (True, False):
+        model.train(training)
+        losses = {model(batch).loss.item() for _ in range(3)}
+        assert len(losses) == (3 if training else 1)
+
+
+def test_the_positions_beside_the_prompt_are_shared_by_the_texts_and_the_output() -> None:
+    hints = {"network": {"settings": CAUSAL["llama"], **CAUSAL_HINTS}, "hints": SMALL_HINTS}
+    assert _with_options("llama").spec.longest == (99 - 5) // 2
+    assert _with_options("llama", **hints).spec.longest == (99 - 6 - sum(SMALL_HINTS.values())) // 2
+
+
 def test_a_base_in_bf16_computes_nearly_the_same(checkpoint: Path) -> None:
     models = []
     info = checkpoint_vocabularies(str(checkpoint), GROUPS["joint"])["joint"].info
