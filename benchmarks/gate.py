@@ -22,6 +22,7 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import DevTexts, read_lines
+from postedit.data.resumable_file import PartialFile
 from postedit.evaluate.ter import words_of
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import (
@@ -107,7 +108,8 @@ def judged_outcomes(model: str, dev: DevTexts, path: Path, tokenize: Tokenize) -
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "lines": len(dev.src)}
     job["tokenize"] = tokenize
-    judged = judge_lines(editor, search, dev, path, job, Console(stderr=True), tokenize=tokenize, resume=True)
+    file = PartialFile(path, job, resume=True)
+    judged = judge_lines(editor, search, dev, file, Console(stderr=True), tokenize=tokenize)
     return Outcomes(dev.mt, dev.pe, judged, tokenize)
 
 

@@ -62,10 +62,10 @@ def gate(
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts
-    from postedit.data.resumable_file import file_fingerprint
+    from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint, recorded_job
     from postedit.gate.calibrate import ENOUGH_LINES, GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
-    from postedit.jobs.gating import check_judged, job_before, judge_lines, make_gate, note_of
+    from postedit.jobs.gating import judge_lines, make_gate
 
     library("sklearn.linear_model", "making a gate", "gate")
     whole = DevTexts.read(src, mt, pe)
@@ -89,13 +89,13 @@ def gate(
         raise OutputError(f"{out}: is a stream, and no other file can be kept beside it; give a file")
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
-        spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
+        spec = replace(spec, endpoint=spec.endpoint.continued(recorded_job(kept) if resume else {}))
     known_job = {
         "dev set": texts,
         "choice of words (--tokenize)": tokenize,
         **({} if spec.endpoint is None else spec.endpoint.job),
     }
-    check_judged(kept, known_job, resume=resume)
+    check_partial(kept, resume=resume, known=known_job)
     editor = spec.load(None)
     shared.warn_if_swapped(editor, dev.src, dev.mt)
     known = {model: uses_of(whole, model) for model in models}
@@ -109,15 +109,15 @@ def gate(
     search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), **known_job}
+    file = PartialFile(kept, job, resume=resume)
     with shared.usage_printed(spec.endpoint, editor):
-        judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), tokenize=tokenize, resume=resume)
+        judged = judge_lines(editor, search, dev, file, console(stderr=True), tokenize=tokenize)
     about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}
     made, found = make_gate(editor, search, dev, judged, GateOptions(level, confidence, seed=seed), about, tokenize)
     made.save(out)
     if plot is not None:
         draw_reliability(found.forecasts, plot)
-    for path in (kept, note_of(kept)):
-        path.unlink()
+    file.discard()
     typer.echo(_report(found, confidence), err=True)
     typer.echo(f"Wrote {out}", err=True)
 

@@ -102,18 +102,6 @@ class PartialFile:
         unlock_output(self._lock)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove the files left beside a complete file if `PartialFile.finish` was interrupted after renaming it.
-
-    Raises:
-        OutputError: if another process writes to the file.
-    """
-    lock = lock_output(path)
-    with explain_os_errors(path):
-        beside_target(path, ".partial.json").unlink(missing_ok=True)
-        unlock_output(lock)
-
-
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
     """Check that `note`, written when the unfinished work `partial` began, records the same `job`.
 

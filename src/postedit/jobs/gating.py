@@ -1,25 +1,16 @@
 """Make a gate: judge the corrections of a dev set, learn a rule from them, and test it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
 from postedit.core.editor import Detail, Edit, Editor, PostEdit, edited, segments_of
-from postedit.core.files import save_json
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
-from postedit.data.resumable_file import (
-    PartialFile,
-    check_job,
-    check_partial,
-    read_note,
-    recorded_job,
-    remove_leftovers,
-)
+from postedit.data.resumable_file import PartialFile
 from postedit.evaluate.tokenisation import Tokenize
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
@@ -62,66 +53,30 @@ def judge_lines(
     editor: Editor,
     search: SearchConfig,
     dev: DevTexts,
-    path: Path,
-    job: dict[str, Any],
+    file: PartialFile,
     console: Console,
     *,
     tokenize: Tokenize = "none",
-    resume: bool,
 ) -> list[CorrectionFeatures]:
-    """Return the corrections of a dev set with their features, from the file `path` if it is complete.
+    """Return the corrections of a dev set with their features; those that `file` does not have are written to it.
 
-    Otherwise they are computed and written to `path`, after those of an unfinished `job` with `resume`. `tokenize` is
-    what counts as a word in the features; `job` must tell it.
+    `tokenize` is what counts as a word in the features; the job of the file must tell it.
 
     Raises:
-        OutputError: if `path` cannot be written, holds another job, or an unfinished one without `resume`.
+        OutputError: if the file cannot be written.
         KeyboardInterrupt: after Ctrl-C; finished chunks are kept.
     """
-    note = note_of(path)
-    if path.exists():
-        check_job(note, job, path)
-        remove_leftovers(path)
-    else:
-        file = PartialFile(path, job, resume=resume)
-        evidence: Detail | None = "attention" if editor.abilities.evidence else None
+    evidence: Detail | None = "attention" if editor.abilities.evidence else None
 
-        def judged_lines() -> Iterator[list[str]]:
-            for start in range(file.done, len(dev.src), _CHUNK):
-                segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
-                results = edited(editor, segments, search, evidence)
-                judged = judge(editor, segments, results, tokenize)
-                yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
+    def judged_lines() -> Iterator[list[str]]:
+        for start in range(file.done, len(dev.src), _CHUNK):
+            segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
+            results = edited(editor, segments, search, evidence)
+            judged = judge(editor, segments, results, tokenize)
+            yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 
-        fill(file, judged_lines(), len(dev.src), console)
-        save_json(note, job)
-        file.finish()
-    with path.open(encoding="utf-8") as lines:
-        return [_judged(json.loads(line)) for line in lines]
-
-
-def check_judged(path: Path, known: Mapping[str, Any], *, resume: bool) -> None:
-    """Check, before a model is loaded, that `judge_lines` can use or write the file `path`; `known`: part of its job.
-
-    Raises:
-        OutputError: if it cannot.
-    """
-    if path.exists():
-        check_job(note_of(path), {**job_before(path, resume=resume), **known}, path)
-    else:
-        check_partial(path, resume=resume, known=known)
-
-
-def job_before(path: Path, *, resume: bool) -> Mapping[str, Any]:
-    """Return the job that wrote the file `path`, or with `resume` an unfinished one; empty if there is none."""
-    if path.exists():
-        return read_note(note_of(path)) or {}
-    return recorded_job(path) if resume else {}
-
-
-def note_of(path: Path) -> Path:
-    """Return the path of the note that describes the job which wrote the complete file `path`."""
-    return path.with_name(f"{path.name}.json")
+    fill(file, judged_lines(), len(dev.src), console)
+    return [_judged(json.loads(line)) for line in file.lines()]
 
 
 def _record(judged: CorrectionFeatures) -> dict[str, Any]:

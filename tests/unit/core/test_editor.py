@@ -18,6 +18,7 @@ from postedit.core.editor import Abilities, Constraints, Detail, Edit, Editor, I
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
+from postedit.data.resumable_file import PartialFile
 from postedit.editing.chained_editors import Chain
 from postedit.editing.iterated import Iterated
 from postedit.editing.post_editor import PostEditor
@@ -151,7 +152,7 @@ def test_an_editor_that_leaves_out_segments_is_named() -> None:
 
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
     console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
-    judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)
+    judged = judge_lines(editor, editor.search, dev, PartialFile(tmp_path / "judged", {}), console)
     gate, found = make_gate(editor, editor.search, dev, judged, GateOptions("edit", 0.95), {})
     gate.save(str(tmp_path / "gate.json"))
     gated = Gated(editor, Gate.load(tmp_path / "gate.json"))

@@ -10,7 +10,7 @@ import pytest
 from postedit.core.errors import DataError, OutputError
 from postedit.core.output_paths import COMPRESSED_SUFFIXES
 from postedit.data.lines import read_lines
-from postedit.data.resumable_file import PartialFile, file_fingerprint, remove_leftovers
+from postedit.data.resumable_file import PartialFile, file_fingerprint
 
 
 def test_a_failed_write_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,18 +140,3 @@ def test_a_run_that_wrote_no_line_is_in_nobodys_way(tmp_path: Path) -> None:
     abandon(tmp_path / "other", "a line")
     with pytest.raises(OutputError, match="has lines of an unfinished run"):
         PartialFile(tmp_path / "other", {"model": "the right one"})
-
-
-def test_what_an_interrupted_end_leaves_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(file: PartialFile) -> None:
-        raise KeyboardInterrupt
-
-    file = PartialFile(tmp_path / "out", {})
-    file.write(["a"])
-    with monkeypatch.context() as patch:
-        patch.setattr(PartialFile, "_end", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            file.finish()
-    assert len([*tmp_path.iterdir()]) == 3
-    remove_leftovers(tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -14,6 +14,7 @@ from postedit.core.evidence import Evidence
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import AttentionKey
 from postedit.data.lines import DevTexts
+from postedit.data.resumable_file import PartialFile
 from postedit.gate.edit_features import CorrectionFeatures
 from postedit.jobs.gating import judge_lines
 
@@ -45,7 +46,8 @@ class Attentive(Editor):
 
 def judged(editor: Editor, path: Path, *, resume: bool = False) -> list[CorrectionFeatures]:
     console = Console(file=io.StringIO())
-    return judge_lines(editor, SearchConfig(), DEV, path, {"x": 1}, console, tokenize="characters", resume=resume)
+    file = PartialFile(path, {"x": 1}, resume=resume)
+    return judge_lines(editor, SearchConfig(), DEV, file, console, tokenize="characters")
 
 
 def test_lines_are_judged_by_evidence_and_words_of_the_gate(tmp_path: Path) -> None:
@@ -57,8 +59,8 @@ def test_lines_are_judged_by_evidence_and_words_of_the_gate(tmp_path: Path) -> N
     assert (whole.source, whole.words) == (0.75, math.log1p(3))
     assert found[1].parts == (whole,)
     assert found[1].result.edits == (Edit("replace", (3, 5), (3, 6)),)
-    assert judged(editor, tmp_path / "judged") == found
-    assert editor.asked == DEV.src, "complete files are read"
+    assert judged(editor, tmp_path / "judged", resume=True) == found
+    assert editor.asked == DEV.src, "lines are read from the file"
 
 
 def test_lines_that_were_judged_before_an_interruption_are_kept(tmp_path: Path) -> None:
