@@ -1,6 +1,5 @@
 """`postedit check`."""
 
-from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from postedit.core.errors import PosteditError
+from postedit.core.wording import listed
 
 if TYPE_CHECKING:
     from postedit.jobs.integrity import Finding
@@ -68,11 +68,7 @@ def describe(finding: "Finding") -> str:
     unrecorded = len(finding.unrecorded)
     parts = [f"{len(finding.damage)} damaged" if finding.damage else "nothing damaged" if unrecorded else "all whole"]
     if unrecorded:
-        parts.append(f"no digest recorded of {unrecorded} ({_names(finding.unrecorded)})")
+        names = listed([file.name for file in finding.unrecorded], _SHOWN)
+        parts.append(f"no digest recorded of {unrecorded} ({names})")
     line = f"{finding.path}: {finding.kind} of {finding.files:,} files: {', '.join(parts)}"
     return "\n".join([line, *(f"  {file}: {damage}" for file, damage in finding.damage.items())])
-
-
-def _names(files: Sequence[Path]) -> str:
-    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-    return ", ".join(file.name for file in files[:_SHOWN]) + more

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import explain_os_errors, reason_of, sha256_of, temporary_path
+from postedit.core.wording import listed
 
 _SHOWN: Final = 3  # maximum number of tensor names in a message
 _SEAL: Final = "sha256"  # key of the digest of the tensors in the metadata of a file
@@ -76,12 +77,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _count_and_names(names: Sequence[str], problem: str) -> str:
-    return f"{len(names)} {problem} ({_names(names)})"
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
+    return f"{len(names)} {problem} ({listed(names, _SHOWN)})"
 
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -94,7 +90,7 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     if faulty:
         raise ModelFolderError(
             f"{path}: damaged, or of training that failed: infinite values or values that are not numbers in "
-            f"{_names(faulty)}; copy or train the model again"
+            f"{listed(faulty, _SHOWN)}; copy or train the model again"
         )
 
 

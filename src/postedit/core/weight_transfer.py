@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq, VocabularyInfo
 from postedit.core.tensor_files import named_tensors, shape_text
+from postedit.core.wording import listed
 
 VocabularyTokens = Mapping[str, Sequence[str]]
 """The tokens of a model's vocabularies, in order of their ids, by text ("src", "mt", "pe")."""
@@ -58,9 +59,8 @@ class Transfer:
         if len(left) > _SHOWN:
             lines.append(f"  ... and {len(left) - _SHOWN} more")
         if self.unused:
-            names = ", ".join(f"{name} {shape_text(shape)}" for name, shape in list(self.unused.items())[:_SHOWN])
-            more = f" and {len(self.unused) - _SHOWN} more" if len(self.unused) > _SHOWN else ""
-            lines.append(f"  not used: {names}{more}")
+            names = [f"{name} {shape_text(shape)}" for name, shape in self.unused.items()]
+            lines.append(f"  not used: {listed(names, _SHOWN)}")
         return "\n".join(lines)
 
 

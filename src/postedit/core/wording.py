@@ -1,11 +1,19 @@
 """Numbers, durations and names in the form that messages show."""
 
+from collections.abc import Sequence
+
 from postedit.core.files import with_home
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with what it counts: "1 unit", "2,000 units"; `plural` is given if it has not just an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names separated by commas, only the first `most` of a longer list: "a, b and 3 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def duration(seconds: float) -> str:

@@ -11,6 +11,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from postedit.core.errors import ModelFolderError
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors
+from postedit.core.wording import listed
 
 
 class MovingAverage:
@@ -69,6 +70,5 @@ def _check_shapes(path: Path, tensors: Mapping[str, Tensor], other_path: Path, o
     differing = sorted({name for name, _ in one ^ two})
     if differing:
         raise ModelFolderError(
-            f"{path} and {other_path} are not weights of the same model: they differ in {', '.join(differing[:5])}"
-            + (f" and {len(differing) - 5} more" if len(differing) > 5 else "")
+            f"{path} and {other_path} are not weights of the same model: they differ in {listed(differing, 5)}"
         )

@@ -88,7 +88,7 @@ def test_tensors_of_other_shapes_are_named_and_the_model_is_unchanged(tmp_path: 
     assert str(caught.value) == (
         "the weights do not fit the model: of its 4 tensors, 1 unknown (extra); 4 of another shape "
         "(embedding.weight is 7 x 2 instead of 30 x 8, head.bias is 7 x 2 instead of 30, "
-        "mix.bias is 7 x 2 instead of 8, and 1 more); use the weights and the configuration of one and the same model"
+        "mix.bias is 7 x 2 instead of 8 and 1 more); use the weights and the configuration of one and the same model"
     )
     assert all(torch.equal(tensor, before[name]) for name, tensor in model_tensors(model).items())
 

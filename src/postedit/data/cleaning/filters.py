@@ -1,7 +1,7 @@
 """Filters and normalisation of single triplets (Pal et al. 2020, section 4.1)."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from rapidfuzz.distance import LCSseq
@@ -9,6 +9,7 @@ from sacremoses import MosesPunctNormalizer
 
 from postedit.core.editor import Side
 from postedit.core.errors import RecipeError
+from postedit.core.wording import listed
 from postedit.data.cleaning.config import CleanConfig, CopyConfig, FilterName, LanguageConfig, LengthConfig, RatioConfig
 from postedit.data.triplets import Triplet, unusable
 from postedit.text.language_tags import base_language
@@ -161,15 +162,14 @@ def _mismatch(parts: Callable[[str], set[str]]) -> Filter:
 
     def check(triplet: Triplet) -> str | None:
         src, pe = parts(triplet.src), parts(triplet.pe)
-        reasons = [f"only {side} has {_listed(only)}" for side, only in (("src", src - pe), ("pe", pe - src)) if only]
+        reasons = [
+            f"only {side} has {listed(sorted(only), _SHOWN)}"
+            for side, only in (("src", src - pe), ("pe", pe - src))
+            if only
+        ]
         return "; ".join(reasons) or None
 
     return check
-
-
-def _listed(parts: Iterable[str]) -> str:
-    first, rest = sorted(parts)[:_SHOWN], sorted(parts)[_SHOWN:]
-    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
 
 
 def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
