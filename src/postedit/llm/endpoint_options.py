@@ -207,11 +207,15 @@ def _may_have_secret(address: str) -> bool:
 
 def is_local(address: str) -> bool:
     """Return whether an address is on this machine; a host name that only begins like a local one is not."""
-    host = urlsplit(address).hostname or ""
+    return is_loopback(urlsplit(address).hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a host name is one by which only this machine reaches itself."""
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a host name
-        return False
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def is_open_to_listeners(address: str) -> bool:

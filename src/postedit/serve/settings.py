@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -14,7 +14,7 @@ from postedit.core.editor import ENDPOINT
 from postedit.core.errors import RecipeError
 from postedit.core.files import with_home, with_known_home
 from postedit.jobs.editor_spec import Dtype
-from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model, is_loopback
 from postedit.text.span_patterns import KINDS, Kind
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -219,7 +219,7 @@ class ServeConfig(Config):
     @classmethod
     def _check_proxies(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
         for proxy in proxies if proxies != ("*",) else ():
-            if not _is_network(proxy):
+            if not _is_address(proxy, ipaddress.ip_network):  # as the web server parses it
                 raise ValueError(
                     f"{proxy!r} is neither an address nor a network; give the IP address of the proxy (10.0.0.2), or a "
                     'network without bits of a host (10.0.0.0/24), and "*", for all, alone'
@@ -252,29 +252,12 @@ class ServeConfig(Config):
         return self.database or str(Path(self.data) / "postedit.db")
 
 
-def _is_address(text: str) -> bool:
+def _is_address(text: str, parse: Callable[[str], object] = ipaddress.ip_address) -> bool:
     try:
-        ipaddress.ip_address(text)
+        parse(text)
     except ValueError:
         return False
     return True
-
-
-def _is_network(text: str) -> bool:
-    """Return whether a text is an IP address or network, as the web server parses it."""
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or a host name is one by which only this machine reaches itself."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() in LOOPBACK
 
 
 def load_settings(path: Path, given: Mapping[str, Any] | None = None) -> ServeConfig:

@@ -12,7 +12,7 @@ from postedit.cli.search_options import CommandOptions
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.llm.connection import check_client, open_client
-from postedit.llm.endpoint_options import LlmConfig, is_local
+from postedit.llm.endpoint_options import LlmConfig, is_local, is_loopback
 
 KEY = "sk-very-secret-123"
 AFAR = "https://example.org/v1"
@@ -86,6 +86,16 @@ def test_mistakes_in_options_are_explained() -> None:
 def test_addresses_that_httpx_cannot_read_are_refused() -> None:
     with pytest.raises(DataError, match="is not the address of a server"):
         check_client(LlmConfig(endpoint="http://256.1.1.1/v1"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_names_of_this_machine_are_known(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", "127.0.0.1.example.com", ""])
+def test_other_names_are_not_this_machine(host: str) -> None:
+    assert not is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3:8000", "localhost:8000", "LOCALHOST", "[::1]:8000"])
