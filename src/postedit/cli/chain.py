@@ -51,7 +51,6 @@ def chain(
     from postedit.jobs import chaining
     from postedit.jobs.editing import silence_library
     from postedit.jobs.editor_spec import EditorSpec
-    from postedit.phrase.phrase_folder import texts_digest
     from postedit.progress import LineProgress
 
     folders = [find_folder(model) for model in models]
@@ -77,7 +76,7 @@ def chain(
     outputs = {**chosen.alone, chaining.CHAIN: [one.text for one in made.edit(dev.src, dev.mt)]}
     scores = score_systems(outputs, dev.pe, dev.mt, tokenize)
     told = {one.name: f"TER {one.ter:.2f}, BLEU {one.bleu:.2f}, chrF {one.chrf:.2f}" for one in scores}
-    save_chain(out, folders, chosen.edit_costs, told, texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True)))
+    save_chain(out, folders, chosen.edit_costs, told, dev.digest)
     print_scores(scores, console())
     if chosen.better_alone is not None:
         shared.warn(f"{chosen.better_alone} is no worse here: the chain takes longer and gains nothing")

@@ -142,7 +142,6 @@ def _tune_members(
     from postedit.evaluate.scores import score_systems
     from postedit.llm.candidates import kept_options, member_fingerprint, member_of_combination
     from postedit.llm.usage import estimate
-    from postedit.phrase.phrase_folder import texts_digest
     from postedit.search.rescoring import LogLinear
     from postedit.tuning import rounds as tuning
 
@@ -199,7 +198,7 @@ def _tune_members(
         "rounds": found.rounds,
         "outputs": found.outputs,
         "sentences": len(dev.pe),
-        "dev_sha256": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True)),
+        "dev_sha256": dev.digest,
         "dev": {row.name: {"TER": round(row.ter, 2), "BLEU": round(row.bleu, 2)} for row in scores},
         "signatures": dict(scores[0].signatures),
     }

@@ -4,6 +4,7 @@ Files may be compressed; they are then found under their plain names too: `train
 path `-` is standard input.
 """
 
+import hashlib
 import os
 import sys
 from codecs import BOM_UTF8
@@ -47,6 +48,19 @@ class DevTexts:
         for row, pair in enumerate(zip(self.src, self.mt, strict=True)):
             rows.setdefault(pair, row)
         return DevTexts(*([side[row] for row in rows.values()] for side in (self.src, self.mt, self.pe)))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest that identifies the triplets in the provenance of a model."""
+        digest = hashlib.sha256()
+        for texts in zip(self.src, self.mt, self.pe, strict=True):
+            add_texts(digest, *texts)
+        return digest.hexdigest()
+
+
+def add_texts(digest: "hashlib._Hash", src: str, mt: str, pe: str) -> None:
+    """Add a triplet to the digest of triplets."""
+    digest.update("\t".join((src, mt, pe, "\n")).encode())
 
 
 def standard_input() -> IO[bytes]:

@@ -86,7 +86,7 @@ def save_chain(
         models: the folders of the two models, in order.
         edit_costs: the edit cost with which each model searches.
         scores: scores on the dev set, by name.
-        digest: digest of the triplets of the dev set (`phrase_folder.texts_digest`).
+        digest: digest of the triplets of the dev set (`DevTexts.digest`).
 
     Raises:
         ModelFolderError: if one of `models` is not a model folder, or is a chain itself.

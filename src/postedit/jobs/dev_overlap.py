@@ -13,7 +13,7 @@ from postedit.editing.chain_folder import chain_provenance
 from postedit.editing.combination import Combination, is_combination
 from postedit.editing.loading import find_folder
 from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of
-from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
+from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
 
@@ -34,7 +34,7 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
     if str(model) == NO_MODEL or str(model).startswith((ENDPOINT, OWN_EDITOR)):
         return set()
     path = find_folder(model)
-    digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+    digest = dev.digest
     if is_combination(path):
         combination = Combination.load(path)
         members = [member.path for member in combination.members]

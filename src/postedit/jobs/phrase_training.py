@@ -24,7 +24,7 @@ from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, RecipeError
 from postedit.core.files import check_writable, explain_os_errors, save_json
-from postedit.data.lines import DevTexts
+from postedit.data.lines import DevTexts, add_texts
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, check_files, read_triplets
 from postedit.evaluate.metrics import AdditiveMetric, Floats, additive_metric
@@ -34,7 +34,7 @@ from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
 from postedit.jobs.run_preparation import claimed, count_lines, holds_run
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
+from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import DECISION_WEIGHTS, SplitTriplet, learn
 from postedit.phrase.phrase_options import NAME, PhraseTextConfig, PhraseTuneConfig
 from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
@@ -191,7 +191,7 @@ def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts)
                 "python": platform.python_version(),
                 "platform": platform.platform(),
                 "processors": os.cpu_count(),
-                "corpora": {"train": digest, "dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
+                "corpora": {"train": digest, "dev": dev.digest},
             }
         ],
     }
@@ -227,7 +227,7 @@ def retune(
     environments = folder.provenance.get("environments", [])
     tuned = {
         "postedit": postedit.__version__,
-        "corpora": {"dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
+        "corpora": {"dev": dev.digest},
     }
     made = {
         **folder.provenance,

@@ -8,9 +8,8 @@ README.md           model card
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
 """
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -140,16 +139,3 @@ class PhraseFolder:
             raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         return cls(model, configs["model"], configs["text"], configs["search"], provenance, read_notice(path))
-
-
-def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:
-    """Return the SHA-256 digest that identifies triplets in the provenance of a model."""
-    digest = hashlib.sha256()
-    for texts in triplets:
-        add_texts(digest, *texts)
-    return digest.hexdigest()
-
-
-def add_texts(digest: Any, src: str, mt: str, pe: str) -> None:
-    """Add a triplet to the digest of triplets."""
-    digest.update("\t".join((src, mt, pe, "\n")).encode())

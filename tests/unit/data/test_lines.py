@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import hashlib
 import re
 import zipfile
 from pathlib import Path
@@ -7,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.data.lines import BadLine, check_aligned, decode_lines, path_problem, read_aligned, read_lines, scan_lines
+from postedit.data.lines import (
+    BadLine,
+    DevTexts,
+    check_aligned,
+    decode_lines,
+    path_problem,
+    read_aligned,
+    read_lines,
+    scan_lines,
+)
 
 
 def test_only_line_feeds_divide_lines(tmp_path: Path) -> None:
@@ -92,6 +102,14 @@ def test_files_that_do_not_match_are_named_with_their_lines(tmp_path: Path) -> N
         read_aligned(src, mt, pe)
     with pytest.raises(DataError, match="src has 2 lines and x has 0; they must match"):
         check_aligned("src", 2, "x", 0)
+
+
+def test_digests_depend_on_sides_and_order() -> None:
+    texts = DevTexts(["a", "d"], ["b", "e"], ["c", "f"])
+    turned = DevTexts(texts.src[::-1], texts.mt[::-1], texts.pe[::-1])
+    others = [turned, DevTexts(["a b"], [""], [""]), DevTexts(["a"], ["b"], [""])]
+    assert len({one.digest for one in (texts, *others)}) == 4
+    assert DevTexts(["a"], ["b"], ["c"]).digest == hashlib.sha256(b"a\tb\tc\t\n").hexdigest()
 
 
 def test_a_link_to_nothing_is_called_so(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.integrity import check_whole
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
+from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
@@ -159,11 +159,10 @@ def test_a_first_stage_is_copied(models: tuple[Path, Path], tmp_path: Path) -> N
 
 def test_what_chose_or_trained_a_model_of_a_chain_is_known(models: tuple[Path, Path], tmp_path: Path) -> None:
     dev = DevTexts(SRC, MT, MT)
-    digest = texts_digest(zip(SRC, MT, MT, strict=True))
-    known = {"environments": [{"corpora": {"train": digest}}]}
+    known = {"environments": [{"corpora": {"train": dev.digest}}]}
     folder = replace(PhraseFolder.load(models[1]), provenance=known)
     folder.save(tmp_path / "trained")
-    save_chain(tmp_path / "chain", (models[0], tmp_path / "trained"), (0.0, 0.0), {}, digest)
+    save_chain(tmp_path / "chain", (models[0], tmp_path / "trained"), (0.0, 0.0), {}, dev.digest)
     assert uses_of(dev, tmp_path / "chain") == {"dev", "train"}
 
 

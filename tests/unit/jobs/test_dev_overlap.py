@@ -19,7 +19,6 @@ from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder
 from postedit.jobs import training
 from postedit.jobs.dev_overlap import uses_of
-from postedit.phrase.phrase_folder import texts_digest
 from postedit.recipe import load_recipe
 from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
@@ -112,11 +111,10 @@ def test_lines_that_no_corpus_can_have(folder: Path) -> None:
 
 def test_a_combination_used_what_its_weights_and_members_used(folder: Path, tmp_path: Path) -> None:
     chosen, unknown = DevTexts(["a b"], ["c d"], ["c e"]), DevTexts(["a b"], ["c d"], ["c f"])
-    digest = texts_digest(zip(chosen.src, chosen.mt, chosen.pe, strict=True))
     member = Member.of(folder / "run" / "model")
     weights = LogLinear({"model 1": 1.0}, ("mt",))
     path = tmp_path / "combination.toml"
-    Combination.of([member], weights, "log", SearchConfig(beam=2), {"dev_sha256": digest}).save(path)
+    Combination.of([member], weights, "log", SearchConfig(beam=2), {"dev_sha256": chosen.digest}).save(path)
     assert uses_of(chosen, path) == {"dev"}
     assert uses_of(texts(folder, "dev"), path) == {"dev"}
     assert uses_of(unknown, path) == set()
