@@ -124,12 +124,8 @@ def assess(
             left_out=left_out,
             update=_progress(stack),
         )
-    if json_out is not None:
-        output_files.write_json(json_out, found.to_dict())
-    if html is not None:
-        output_files.write_text(
-            html, assessment_page(f"Is automatic post-editing worth it? {Path(triplets).name}", found)
-        )
+    title = f"Is automatic post-editing worth it? {Path(triplets).name}"
+    output_files.write_wanted([(json_out, found.to_dict), (html, lambda: assessment_page(title, found))])
     answer, _, reason = found.recommendation
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
     for warning in found.warnings:

@@ -161,22 +161,19 @@ def explain(
     if mask:
         tables.append(found.masking_table(cite, seed, resamples))
 
-    if html is not None:
-        output_files.write_text(html, found.page(named or [default_model().name], tables))
-    if edits is not None:
-        output_files.write_text(edits, found.edit_lines())
-    for path, stream in ((src_links, "src"), (mt_links, "mt")):
-        if path is not None:
-            output_files.write_text(path, found.alignment_lines(stream))
-    if tags is not None:
-        output_files.write_text(tags, found.tag_lines())
+    output_files.write_wanted(
+        [
+            (html, lambda: found.page(named or [default_model().name], tables)),
+            (edits, found.edit_lines),
+            (src_links, lambda: found.alignment_lines("src")),
+            (mt_links, lambda: found.alignment_lines("mt")),
+            (tags, found.tag_lines),
+            (json_out, lambda: {"tables": [table.to_dict() for table in tables]}),
+            (markdown, lambda: to_markdown(tables)),
+        ]
+    )
     if figures is not None:
         found.draw(drawn, figures, shared.warn)
-    if json_out is not None:
-        values = {"tables": [table.to_dict() for table in tables]}
-        output_files.write_json(json_out, values)
-    if markdown is not None:
-        output_files.write_text(markdown, to_markdown(tables))
     if kept is not None:
         kept.finish()
     if len(found.sentences) == 1:  # last: the reader of a pipe may leave

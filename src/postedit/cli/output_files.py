@@ -1,7 +1,7 @@
 """Files that verbs write: their names are checked before long work, and URLs get them at the end."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -88,6 +88,18 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file, locally or to a URL, either completely or not at all."""
     write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_wanted(outputs: Iterable[tuple[Path | None, Callable[[], str | Mapping[str, Any]]]]) -> None:
+    """Make and write the texts whose paths are given, in order; values other than a string are written as JSON."""
+    for path, make in outputs:
+        if path is None:
+            continue
+        made = make()
+        if isinstance(made, str):
+            write_text(path, made)
+        else:
+            write_json(path, made)
 
 
 @contextmanager

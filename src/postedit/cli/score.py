@@ -146,25 +146,27 @@ def score(
     hidden = [] if everything else [*buckets, *(significance[1:] if seeds else ())]
     shown = [table for table in (*tables, *buckets) if table not in hidden]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
-    if json_out is not None:
-        values = {
-            "systems": [row.to_dict() for row in scores],
-            "warnings": warnings,
-            "tables": [table.to_dict() for table in tables],
-        }
-        output_files.write_json(json_out, values)
-    for path, render in ((csv_out, to_csv), (latex, to_latex), (markdown, to_markdown)):
-        if path is not None:
-            output_files.write_text(path, render(tables))
-    if html is not None:
+
+    def values() -> dict[str, object]:
+        plain = {"systems": [one.to_dict() for one in scores], "warnings": warnings}
+        return {**plain, "tables": [one.to_dict() for one in tables]}
+
+    def page() -> str:
         from postedit.explain.score_page import score_page
 
         pairs = next((table for table in tables if table.name == "significance of TER"), None)
         verdicts = analyses.verdicts(systems, pairs) if pairs else []
-        output_files.write_text(
-            html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts)
-        )
+        return score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts)
 
+    output_files.write_wanted(
+        [
+            (json_out, values),
+            (csv_out, lambda: to_csv(tables)),
+            (latex, lambda: to_latex(tables)),
+            (markdown, lambda: to_markdown(tables)),
+            (html, page),
+        ]
+    )
     if saved is not None:
         saved.discard()
     print_scores(scores, console())  # last: the reader of a pipe may close it
