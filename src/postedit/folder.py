@@ -14,8 +14,9 @@ first/, second/     in a chain, in place of weights and text: its two model fold
 
 import hashlib
 import json
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +29,7 @@ import postedit
 from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, explain_os_errors, load_json, reason_of, sha256_of
+from postedit.core.files import atomic_folder, explain_os_errors, load_json, reason_of, save_json, sha256_of
 from postedit.core.model import Seq2Seq, Vocabularies
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
@@ -50,7 +51,8 @@ _MOST_READS: Final = 5  # attempts to read a folder that is replaced while it is
 _LARGEST: Final = 10**9  # of a size in config.json, at most
 _MOST_LAYERS: Final = 1000  # more only if there are as many tensors; layers may share theirs
 _BETWEEN_READS: Final = 0.01  # seconds between attempts
-_CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
+_CONFIG, _WEIGHTS, _CARD = "config.json", "model.safetensors", "README.md"
+PROVENANCE: Final = "provenance.json"
 _NOTICE: Final = "NOTICE"
 _TEXT, _DRAFT = "text", "draft"
 CHECKPOINT: Final = ".checkpoint"
@@ -60,7 +62,7 @@ _OWN_FILES: Final = (
     _WEIGHTS,
     f"{_TEXT}/*.json",
     f"{_TEXT}/{CHECKSUMS}",
-    _PROVENANCE,
+    PROVENANCE,
     _CARD,
     _NOTICE,
     CHECKSUMS,
@@ -75,7 +77,7 @@ COPIED_OF_ONE: Final = (*ONE_MODEL, CHECKPOINT, f"{_DRAFT}/{CHECKPOINT}")
 COPIED: Final = (*COPIED_OF_ONE, *(f"{name}/{pattern}" for name in CHAINED for pattern in COPIED_OF_ONE))
 """Patterns of the files in a copy on the same machine, which include the paths of frozen checkpoints."""
 
-_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # files that do not affect outputs
+_NO_EFFECT: Final = frozenset({PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # files that do not affect outputs
 
 _CARD_TEXT: Final = """\
 ---
@@ -151,8 +153,8 @@ class ModelFolder:
             if Path(self.model.frozen_checkpoint).is_dir():
                 place = Path(self.model.frozen_checkpoint).resolve()
                 (folder / CHECKPOINT).write_text(f"{place}\n", encoding="utf-8")
-        for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
-            (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        save_json(folder / PROVENANCE, self.provenance)
+        save_json(folder / _CONFIG, config)
         if self.first_stage is not None:
             (folder / _DRAFT).mkdir()
             self.first_stage._write(folder / _DRAFT, stored)
@@ -219,7 +221,7 @@ class ModelFolder:
             check_sha256(weights, str(values["weights_sha256"]))
         else:
             check_finite(weights, tensors)
-        provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
+        provenance = read_provenance(path)
         if not is_own:
             provenance.pop("dev", None)  # the scores of other weights
         model = model.to(device).eval().requires_grad_(False)
@@ -293,6 +295,24 @@ def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
             f"{path}: has adapters of other weights than those of {name}; write the path of the checkpoint that they "
             f"were trained with into {noted}"
         )
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """Return how the model in a folder was made, or an empty dictionary if that is not recorded.
+
+    Raises:
+        ModelFolderError: if the file is damaged, or not a JSON object.
+    """
+    path = folder / PROVENANCE
+    return read_json(path) if path.exists() else {}
+
+
+def copy_files(model: Path, folder: Path, patterns: Iterable[str]) -> None:
+    """Copy the files of a model folder whose paths in it match one of the patterns to another folder."""
+    for file in (file for pattern in patterns for file in model.glob(pattern)):
+        target = folder / file.relative_to(model)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
 
 
 def read_notice(folder: Path) -> str | None:

@@ -1,6 +1,5 @@
 """The base class of the editors that `PostEditor.load` returns; those of one model folder can be saved and uploaded."""
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,7 +10,7 @@ from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor, Side
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.folder import COPIED, ModelFolder, check_replaceable, content_fingerprint, read_config
+from postedit.folder import COPIED, ModelFolder, check_replaceable, content_fingerprint, copy_files, read_config
 
 
 class SavedEditor(Editor):
@@ -77,10 +76,7 @@ class SavedEditor(Editor):
             raise ModelFolderError(f"{damage}; save a copy that is whole")
         check_replaceable(path)
         with atomic_folder(path) as folder:
-            for file in (file for pattern in COPIED for file in source.glob(pattern)):
-                target = folder / file.relative_to(source)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)
+            copy_files(source, folder, COPIED)
 
     @cached_property
     def _fingerprints(self) -> tuple[str, ...]:

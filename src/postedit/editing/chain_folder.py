@@ -7,25 +7,21 @@ README.md         model card
 SHA256SUMS        digests of the files, see `postedit.core.checksums`
 """
 
-import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 
 import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_folder
+from postedit.core.files import atomic_folder, save_json
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, COPIED_OF_ONE, check_replaceable, read_config, read_json
+from postedit.folder import CHAIN, CHAINED, COPIED_OF_ONE, PROVENANCE, check_replaceable, copy_files, read_config
 from postedit.nn.inference import Precision
-
-_PROVENANCE: Final = "provenance.json"
 
 _CARD: Final = """\
 ---
@@ -70,12 +66,6 @@ def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Preci
     return Chain(*editors, sources=choice.paths)
 
 
-def chain_provenance(path: Path) -> dict[str, Any]:
-    """Return how a chain was made (edit_costs, dev, dev_sha256), or an empty dictionary if that is not recorded."""
-    file = path / _PROVENANCE
-    return read_json(file) if file.exists() else {}
-
-
 def save_chain(
     path: Path, models: Sequence[Path], edit_costs: Sequence[float], scores: Mapping[str, str], digest: str
 ) -> None:
@@ -99,8 +89,8 @@ def save_chain(
             _copy(model, folder / name, cost)
         config = {"format": 1, "postedit": postedit.__version__, "architecture": CHAIN, "model": {}}
         config["search"] = read_config(folder / CHAINED[0])["search"]
-        _write_json(folder / "config.json", config)
-        _write_json(folder / _PROVENANCE, {"edit_costs": list(edit_costs), "dev": dict(scores), "dev_sha256": digest})
+        save_json(folder / "config.json", config)
+        save_json(folder / PROVENANCE, {"edit_costs": list(edit_costs), "dev": dict(scores), "dev_sha256": digest})
         shown = "\n".join(f"- {name}: {value}" for name, value in scores.items())
         card = _CARD.format(first=names[0], second=names[1], version=postedit.__version__, scores=shown)
         (folder / "README.md").write_text(card, encoding="utf-8")
@@ -121,16 +111,8 @@ def kind_of_link(model: Path) -> str:
 
 def _copy(model: Path, folder: Path, edit_cost: float) -> None:
     """Copy the files of a model, leaving out unrelated files in its folder, and set its edit cost."""
-    for pattern in COPIED_OF_ONE:
-        for file in model.glob(pattern):
-            target = folder / file.relative_to(model)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+    copy_files(model, folder, COPIED_OF_ONE)
     config = read_config(folder)
     config["search"]["edit_cost"] = edit_cost
-    _write_json(folder / "config.json", config)
+    save_json(folder / "config.json", config)
     record_folder(folder)
-
-
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

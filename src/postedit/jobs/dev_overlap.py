@@ -9,10 +9,9 @@ from postedit.core.editor import ENDPOINT, OWN_EDITOR
 from postedit.data.corpus import encoded, fingerprint_of
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
-from postedit.editing.chain_folder import chain_provenance
 from postedit.editing.combination import Combination, is_combination
 from postedit.editing.loading import find_folder
-from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of
+from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_provenance
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
@@ -41,9 +40,7 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
         return _uses_of_parts(dev, members, combination.tuning.get("dev_sha256") == digest)
     architecture = architecture_of(path)
     if architecture == CHAIN:
-        return _uses_of_parts(
-            dev, [path / name for name in CHAINED], chain_provenance(path).get("dev_sha256") == digest
-        )
+        return _uses_of_parts(dev, [path / name for name in CHAINED], read_provenance(path).get("dev_sha256") == digest)
     if architecture == NAME:
         known = PhraseFolder.load(path).provenance.get("environments", [])
         return {name for start in known for name, found in start["corpora"].items() if found == digest}

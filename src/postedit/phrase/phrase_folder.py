@@ -20,19 +20,25 @@ import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.config import check_config
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_folder, load_json, reason_of, sha256_of
+from postedit.core.files import atomic_folder, load_json, reason_of, save_json, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
-from postedit.folder import card_scores, check_replaceable, read_config, read_json, read_notice, write_notice
+from postedit.folder import (
+    PROVENANCE,
+    card_scores,
+    check_replaceable,
+    read_config,
+    read_notice,
+    read_provenance,
+    write_notice,
+)
 from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
 from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 
 _FORMAT: Final = 1
-_CONFIG, _ARRAYS, _WORDS, _PROVENANCE, _CARD = (
-    "config.json", "model.safetensors", "text/words.json", "provenance.json", "README.md",
-)  # fmt: skip
+_CONFIG, _ARRAYS, _WORDS, _CARD = "config.json", "model.safetensors", "text/words.json", "README.md"
 
 _CARD_TEXT: Final = """\
 ---
@@ -96,8 +102,8 @@ class PhraseFolder:
                 "search": self.search.model_dump(mode="json"),
                 "sha256": {name: sha256_of(folder / name) for name in (_ARRAYS, _WORDS)},
             }
-            for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
-                (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            save_json(folder / PROVENANCE, self.provenance)
+            save_json(folder / _CONFIG, config)
             card = _CARD_TEXT.format(name=NAME, version=postedit.__version__, scores=card_scores(self.provenance))
             (folder / _CARD).write_text(card, encoding="utf-8")
             write_notice(folder, self.notice)
@@ -137,5 +143,5 @@ class PhraseFolder:
             model = read(words, arrays)
         except KeyError as error:
             raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
-        provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
-        return cls(model, configs["model"], configs["text"], configs["search"], provenance, read_notice(path))
+        more = read_provenance(path), read_notice(path)
+        return cls(model, configs["model"], configs["text"], configs["search"], *more)

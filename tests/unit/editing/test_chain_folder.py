@@ -15,10 +15,10 @@ from postedit import PostEditor
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
-from postedit.editing.chain_folder import chain_provenance, load_chain, save_chain
+from postedit.editing.chain_folder import load_chain, save_chain
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
-from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config
+from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config, read_provenance
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.integrity import check_whole
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -77,7 +77,7 @@ def test_edit_costs_are_those_given_and_the_models_are_left_as_they_were(
     assert isinstance(loaded, Chain)
     assert [one.search.edit_cost for one in (loaded, loaded.first, loaded.second)] == [0.5, 0.5, 0.25]
     assert [PostEditor.load(model, device="cpu").search.edit_cost for model in models] == [0.0, 0.0]
-    assert chain_provenance(chain) == {"edit_costs": [0.5, 0.25], "dev": SCORES, "dev_sha256": "digest"}
+    assert read_provenance(chain) == {"edit_costs": [0.5, 0.25], "dev": SCORES, "dev_sha256": "digest"}
     assert read_config(chain)["search"]["edit_cost"] == 0.5
     card = (chain / "README.md").read_text()
     assert "# Chain: m-cgru, then phrase-based\n" in card
@@ -196,7 +196,7 @@ def test_other_work_is_not_replaced(models: tuple[Path, Path], chain: Path, tmp_
     with pytest.raises(OutputError, match="holds something else than a postedit model"):
         save_chain(tmp_path / "other", models, (0.0, 0.0), {}, "")
     save_chain(chain, models, (1.0, 1.0), {}, "")
-    assert chain_provenance(chain)["edit_costs"] == [1.0, 1.0]
+    assert read_provenance(chain)["edit_costs"] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("values", ["[]", "{}", '{"format": 9, "architecture": "chain", "model": {}, "search": {}}'])
@@ -211,5 +211,5 @@ def test_a_missing_model(chain: Path) -> None:
     with pytest.raises(ModelFolderError, match="second: no such model folder"):
         PostEditor.load(chain)
     (chain / "provenance.json").unlink()
-    assert chain_provenance(chain) == {}
+    assert read_provenance(chain) == {}
     assert json.loads((chain / "config.json").read_text())["architecture"] == "chain"
