@@ -1,6 +1,7 @@
 """The FastAPI application: its routes, its error handlers, and the parts that start and stop with it."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -30,6 +31,8 @@ from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service import Service
 from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
+
+_log = logging.getLogger(__name__)
 
 _THREADS: Final = 32
 """Threads for short store calls from jobs and event streams; routes have a separate pool of about the same size."""
@@ -86,6 +89,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     asyncio.get_running_loop().set_default_executor(threads)
     forget = service.store.projects.forget_deleted_corrections  # deleted while no service was running
     await asyncio.gather(service.engine.start(), asyncio.to_thread(_warm_up), asyncio.to_thread(forget))
+    if service.config.auth_required and not await asyncio.to_thread(service.store.people.has_administrator):
+        _log.warning("nobody can administer the service yet: run the same command with --create-admin NAME")
     service.events.start()
     service.jobs.start()
     try:

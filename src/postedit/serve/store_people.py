@@ -89,6 +89,11 @@ class People:
         self.change_user(user, password=password, admin=True, active=True)
         return str(user)
 
+    def has_administrator(self) -> bool:
+        """Return whether there is an active administrator."""
+        with self._db.read() as connection:
+            return connection.execute(_ADMINISTRATORS.limit(1)).first() is not None
+
     def change_user(
         self, user: str, *, password: str | None = None, admin: bool | None = None, active: bool | None = None
     ) -> None:

@@ -1,6 +1,7 @@
 """The service as it starts and ends."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,16 @@ def test_no_connection_outlives_the_service(with_tables: str, tmp_path: Path, mo
     pool = app.state.service.store.database.engine.pool
     assert isinstance(pool, QueuePool)
     assert (pool.checkedin(), pool.checkedout()) == (0, 0)
+
+
+def test_a_service_without_an_administrator_says_so(
+    serve: Callable[..., TestClient], store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve(auth={"required": False})
+    assert "--create-admin" not in caplog.text
+    serve(auth={"required": True})
+    assert "--create-admin" in caplog.text
+    store.people.create_user("anna", "long enough pw", admin=True)
+    caplog.clear()
+    serve(auth={"required": True})
+    assert "--create-admin" not in caplog.text
