@@ -17,7 +17,7 @@ from postedit.serve.account_limits import KEY_RATES
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep, service_of
 from postedit.serve.store import Store
-from postedit.serve.store_base import Row
+from postedit.serve.store_base import Row, no_project
 from postedit.serve.store_people import Role, Scope
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class Caller:
         if self.may(scope, project):
             return
         if project is not None and not replace(self, scopes=None).may("read", project):
-            raise HttpError(404, f"there is no project {project!r}")
+            raise HttpError(404, no_project(project))
         where = "" if project is None else f" in project {project!r}"
         if self.scopes is not None and replace(self, scopes=None, projects=None).may(scope, project):
             if scope in self.scopes:

@@ -16,6 +16,7 @@ from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Prio
 from postedit.serve.model_work import EditKind, ModelFacts, ProcessSpec, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
+from postedit.serve.store_base import no_project
 from postedit.serve.worker_pool import WorkerPool
 from postedit.text.glossary import Glossary
 
@@ -267,7 +268,7 @@ class Engine:
             return ProjectSettings(self._config.models[model].protect)
         found = await asyncio.to_thread(self.project_settings, project)
         if found is None:
-            raise UnknownNameError(f"there is no project {project!r}")
+            raise UnknownNameError(no_project(project))
         return found
 
     def _check_model(self, name: str) -> None:

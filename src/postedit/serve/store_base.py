@@ -44,6 +44,11 @@ class ReadOnlyError(OutputError):
     """The database answers, but is read-only."""
 
 
+def no_project(project: str) -> str:
+    """Return the message that there is no such project; requests name projects by their ids, people by their names."""
+    return f"there is no project {project!r} (GET /v1/projects lists their ids)"
+
+
 def new_id() -> str:
     """Return a new, unique id that nobody can guess."""
     return secrets.token_hex(8)
@@ -189,7 +194,7 @@ class Database:
             lock = sql.update(projects).where(projects.c.id == project).values(last_event=projects.c.last_event)
             last = connection.execute(lock.returning(projects.c.last_event)).scalar_one_or_none()
             if last is None:
-                raise NotFoundError(f"there is no project {project!r}")
+                raise NotFoundError(no_project(project))
             change = ProjectChange(connection, project, who, last)
             yield change
             if change.last != last:

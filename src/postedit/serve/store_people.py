@@ -14,7 +14,18 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from postedit.core.errors import DataError
 from postedit.serve.schema import keys, members, projects, sessions, users
-from postedit.serve.store_base import Database, NotFoundError, Row, as_json, insert_new, new_id, now, one_row, rows_of
+from postedit.serve.store_base import (
+    Database,
+    NotFoundError,
+    Row,
+    as_json,
+    insert_new,
+    new_id,
+    no_project,
+    now,
+    one_row,
+    rows_of,
+)
 
 Role = Literal["reader", "translator", "manager"]
 Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
@@ -195,7 +206,7 @@ class People:
         with self._db.write() as connection:
             known = set(connection.execute(sql.select(projects.c.id)).scalars())
             if unknown := set(limit_to or ()) - known:
-                raise DataError(f"there is no project {unknown.pop()!r}")
+                raise DataError(no_project(unknown.pop()))
             limits = as_json(None if limit_to is None else list(limit_to))
             connection.execute(sql.insert(keys).values(**values, projects=limits, hash=_sha(secret), created=now()))
         return key, secret

@@ -26,6 +26,7 @@ from postedit.serve.store_base import (
     as_json,
     insert_new,
     new_id,
+    no_project,
     now,
     one_row,
     rows_of,
@@ -120,7 +121,7 @@ class Projects:
         """
         found = self.all([project])
         if not found:
-            raise NotFoundError(f"there is no project {project!r}")
+            raise NotFoundError(no_project(project))
         return found[0]
 
     def row(self, project: str) -> Row:

@@ -513,7 +513,8 @@ def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
         made = team.client.post("/v1/keys", json=asked, headers=headers)
         assert made.status_code == status
         if status == 404:
-            assert made.json()["error"]["message"] == f"there is no project {project!r}"
+            told = f"there is no project {project!r} (GET /v1/projects lists their ids)"
+            assert made.json()["error"]["message"] == told
 
 
 def test_people_may_change_their_own_password_alone(team: Team) -> None:
