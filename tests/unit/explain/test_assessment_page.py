@@ -107,3 +107,19 @@ def test_each_chart_stands_right_below_its_title(tmp_path: Path) -> None:
     (gaps,) = re.findall(r'data-gaps="([-\d,]+)"', dom)
     assert len(gaps.split(",")) == 3
     assert all(0 <= int(gap) < 20 for gap in gaps.split(",")), gaps
+
+
+@pytest.mark.slow
+@needs_browser
+def test_no_column_is_cut_off_on_paper(tmp_path: Path) -> None:
+    action = """
+    document.body.style.width = "718px"; // A4 between its margins
+    const tables = [...document.querySelectorAll("[open] .scroll")];
+    document.body.dataset.beyond = tables.map((one) => one.scrollWidth - one.clientWidth).join();
+    """
+    found = assessment([2, 1, 0] * 40)
+    named = replace(found.editors[0], name="the model of postedit for this language pair")
+    page = assessment_page("t", replace(found, editors=(named, found.editors[1])))
+    html = page.replace("@media print", "@media all")
+    (beyond,) = re.findall(r'data-beyond="([\d,]+)"', opened(html, tmp_path, action=action))
+    assert set(beyond.split(",")) == {"0"}
