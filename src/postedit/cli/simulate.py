@@ -52,10 +52,12 @@ def simulate(
     Print the TER of the learning editor beside that of unedited MT and of the same editor without learning, how often
     the same error had to be corrected again, and how long learning took.
     """
+    from postedit.adapt.adaptation_config import NO_MODEL
     from postedit.adapt.correction_memory import CorrectionMemory
     from postedit.adapt.learning_editor import load_learning
     from postedit.cli.tables import console, print_table
     from postedit.editing.protection import Protected
+    from postedit.evaluate.tokenisation import tokenisation_signs
     from postedit.jobs.editing import silence_library
     from postedit.jobs.simulation import StreamSegment
     from postedit.jobs.simulation import simulate as run
@@ -67,11 +69,17 @@ def simulate(
     output_files.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
     corrections, _ = read_triplet_corrections(stream, most=lines)
     texts = [StreamSegment(one.src, one.mt, one.pe) for one in corrections]
-    shared.warn_of_words(stream, [one.pe for one in texts], tokenize)
+    pe = [one.pe for one in texts]
+    shared.warn_of_words(stream, pe, tokenize)
     silence_library()
     models = shared.chosen_models(named)
     if len(models) > 1:
         raise DataError(f"only one model can learn from corrections, not {len(models)}: name one")
+    if models == [NO_MODEL] and chosen.phrases.tokenizer == "none" and tokenisation_signs(pe).unsegmented:
+        shared.warn(
+            f"{stream}: phrases are whole sentences here, which seldom recur, because no spaces divide the words; add "
+            "--set phrases.tokenizer=characters"
+        )
     with TemporaryDirectory() as temporary, CorrectionMemory(Path(temporary) / "memory.db") as memory:
         editor = load_learning(models[0], memory, learn, chosen)
         protected = Protected(editor, shared.kinds_to_protect(protect))

@@ -103,6 +103,9 @@ def test_post_edits_without_spaces_are_told_of(run: Any, stream: Path) -> None:
     assert "x has no spaces between words" in run("simulate", "none", "--stream", stream).stderr
     result = run("simulate", "none", "--stream", stream, "--tokenize", "characters")
     assert (result.exit_code, "spaces between words" in result.stderr) == (0, False)
+    assert "x: phrases are whole sentences here" in result.stderr
+    divided = ["--tokenize", "characters", "--set", "phrases.tokenizer=characters"]
+    assert "warning" not in run("simulate", "none", "--stream", stream, *divided).stderr
 
 
 def test_no_input_is_overwritten(run: Any, stream: Path) -> None:
