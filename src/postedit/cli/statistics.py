@@ -113,6 +113,7 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
 
     edits = statistics.edits
     frequent = [] if edits is None else edits.most_frequent(_EDITS)
+    names = [" → ".join(label_of(word or "∅", _WORD) for word in one.edit) for one in frequent]
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
         from matplotlib.figure import Figure
 
@@ -126,11 +127,10 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
             _draw_histogram(axes[0, 1], edits)
             _draw_bars(axes[1, 0], KINDS, [edits.kinds[kind] for kind in KINDS], max(1, edits.kinds.total()) / 100)
             axes[1, 0].set(title="Kinds of edits", xlabel="% of edits")
-            names = [" → ".join(label_of(word or "∅", _WORD) for word in one.edit) for one in frequent]
             _draw_bars(axes[1, 1], names, [one.count for one in frequent], 1)
             axes[1, 1].set(title="Most frequent edits", xlabel="times")
         save_figure(figure, path)
-    missing = missing_characters(text for one in frequent for text in one.edit)
+    missing = missing_characters(names)
     if missing:
         shared.warn(f"no font here has {''.join(sorted(missing))[:40]}: {path} shows boxes")
 
