@@ -2,10 +2,13 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from tests.unit.explain.pages import needs_browser, opened
 
 from postedit.explain.charts import Curve, Ranged, Series, bar_chart, curve_chart, interval_chart
+from postedit.explain.document import document
 
 
 def level(chart: str, value: str) -> float:
@@ -48,3 +51,18 @@ def test_a_curve_runs_within_its_band_on_a_logarithmic_axis() -> None:
     x = [x for x, _ in line]
     assert [x for x, _ in band] == x + x[::-1]
     assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.2)
+
+
+@pytest.mark.slow
+@needs_browser
+def test_long_numbers_beside_the_axis_are_not_cut_off(tmp_path: Path) -> None:
+    chart = bar_chart("t", ["a"], [Series("s", [1_234_567], 1)], "edits")
+    action = """
+    const numbers = [...document.querySelectorAll("text[text-anchor=end]")];
+    document.body.dataset.whole = numbers.filter((number) => {
+      const place = number.getBoundingClientRect();
+      return document.elementFromPoint(place.left + 2, (place.top + place.bottom) / 2) === number;
+    }).map((number) => number.textContent).join(" ");
+    """
+    dom = opened(document("t", [chart], styles=["page.css", "score_page.css"], scripts=[]), tmp_path, action=action)
+    assert 'data-whole="0 500,000 1,000,000 1,500,000"' in dom
