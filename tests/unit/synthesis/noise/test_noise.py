@@ -141,6 +141,14 @@ def test_words_are_changed_as_real_edits_change_them() -> None:
     assert replaced["der", "den"] > 0.4 * replaced.total() > 40
 
 
+@pytest.mark.parametrize("mt", ["b c d a e f", "c d a b e f", "d a b c e f", "f a b c d e"])
+def test_blocks_move_as_far_and_to_the_side_that_real_ones_do(mt: str) -> None:
+    profile = measure_profile([(mt, "a b c d e f")] * 100)
+    text = [" ".join(f"w{number}x{place}" for place in range(6)) for number in range(200)]
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    assert measure_profile(zip(chunk.lines("mt"), chunk.lines("pe"))).moves.keys() == profile.moves.keys()
+
+
 def test_words_never_seen_get_other_forms_of_their_own() -> None:
     forms = [("eine Regelungen x", "eine Regelung x"), ("gute Ordnung x", "gute Ordnungen x")]
     profile = measure_profile(forms * 100)
