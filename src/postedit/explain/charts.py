@@ -16,6 +16,7 @@ _LEFT: Final = 44  # width of the labels of the vertical axis
 _PLOT: Final = 150  # height between the lowest and the highest tick
 _ROW: Final = 40  # height of an interval with its name
 _BELOW: Final = 34  # height of the labels below an axis
+_LABEL: Final = 36  # width of a label below an axis
 """Sizes in pixels on a telephone; wider screens enlarge a chart."""
 
 _STEPS: Final = 5  # steps into which the range of the values is divided at most
@@ -111,9 +112,13 @@ def curve_chart(title: str, curves: Sequence[Curve], unit: str, below: str) -> s
         return _height(value, ticks)
 
     parts = _levels(ticks)
-    for place in places:
-        anchor = "end" if place == places[-1] else "middle"
-        parts.append(f'<text x="{x(place):.1f}" y="{bottom + 18}" text-anchor="{anchor}">{place:,.0f}</text>')
+    # A place that is close to another has no label, which would be written over that of the other.
+    middles = {places[0]: x(places[0]), places[-1]: x(places[-1]) - _LABEL / 2}
+    for place in places[1:-1]:
+        if all(abs(x(place) - other) >= _LABEL for other in middles.values()):
+            middles[place] = x(place)
+    for place, middle in middles.items():
+        parts.append(f'<text x="{middle:.1f}" y="{bottom + 18}" text-anchor="middle">{place:,.0f}</text>')
     parts.append(f'<text x="{_WIDTH}" y="{bottom + _BELOW}" text-anchor="end">{escape(below)}</text>')
     for curve, colour in zip(curves, colours, strict=True):
         pairs = list(zip(curve.places, curve.values, strict=True))

@@ -53,6 +53,21 @@ def test_a_curve_runs_within_its_band_on_a_logarithmic_axis() -> None:
     assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("places", "labels"),
+    [
+        ([300, 1_000, 5_000, 25_000], ["300", "1,000", "5,000", "25,000"]),
+        ([900, 1_000, 5_000, 25_000], ["900", "5,000", "25,000"]),
+        ([300, 4_900, 5_000, 25_000], ["300", "4,900", "25,000"]),
+        ([300, 18_000, 25_000], ["300", "25,000"]),
+    ],
+)
+def test_labels_below_a_curve_are_not_written_over_each_other(places: list[float], labels: list[str]) -> None:
+    chart = curve_chart("t", [Curve("one", places, [Ranged(1, 0, 2)] * len(places))], "points", "triplets")
+    assert sorted(re.findall(r'<text x="[\d.]+" y="182.0"[^>]*>([\d,]+)</text>', chart)) == sorted(labels)
+    assert chart.count("<circle") == len(places)
+
+
 @pytest.mark.slow
 @needs_browser
 def test_long_numbers_beside_the_axis_are_not_cut_off(tmp_path: Path) -> None:
