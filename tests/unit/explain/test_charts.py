@@ -70,14 +70,23 @@ def test_labels_below_a_curve_are_not_written_over_each_other(places: list[float
 
 @pytest.mark.slow
 @needs_browser
-def test_long_numbers_beside_the_axis_are_not_cut_off(tmp_path: Path) -> None:
-    chart = bar_chart("t", ["a"], [Series("s", [1_234_567], 1)], "edits")
+def test_long_numbers_are_not_cut_off_and_long_names_stay_in_their_chart(tmp_path: Path) -> None:
+    bars = bar_chart("t", ["a"], [Series("s", [1_234_567], 1)], "edits")
+    interval = interval_chart("t", [("name" * 30, Ranged(1.0, 0.5, 1.5))], "points")
     action = """
-    const numbers = [...document.querySelectorAll("text[text-anchor=end]")];
-    document.body.dataset.whole = numbers.filter((number) => {
-      const place = number.getBoundingClientRect();
-      return document.elementFromPoint(place.left + 2, (place.top + place.bottom) / 2) === number;
-    }).map((number) => number.textContent).join(" ");
+    const shows = (text, x) => {
+      const place = text.getBoundingClientRect();
+      return document.elementFromPoint(x, (place.top + place.bottom) / 2) === text;
+    };
+    const numbers = [...document.querySelectorAll(".chart:first-of-type text[text-anchor=end]")];
+    const whole = numbers.filter((number) => shows(number, number.getBoundingClientRect().left + 2));
+    document.body.dataset.whole = whole.map((number) => number.textContent).join(" ");
+    const [name] = document.querySelectorAll(".name");
+    name.scrollIntoView();
+    const edge = name.closest("svg").getBoundingClientRect().right;
+    document.body.dataset.names = [-5, 5].map((from) => shows(name, edge + from)).join(" ");
     """
-    dom = opened(document("t", [chart], styles=["page.css", "score_page.css"], scripts=[]), tmp_path, action=action)
+    html = document("t", [bars, interval], styles=["page.css", "score_page.css", "assessment_page.css"], scripts=[])
+    dom = opened(html, tmp_path, action=action)
     assert 'data-whole="0 500,000 1,000,000 1,500,000"' in dom
+    assert 'data-names="true false"' in dom
