@@ -10,11 +10,12 @@ from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
-from postedit.editing.chain_folder import chain_provenance, save_chain
+from postedit.editing.chain_folder import save_chain
 from postedit.editing.protection import Protected
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import additive_metric
 from postedit.evaluate.scores import score_systems
+from postedit.folder import read_provenance
 from postedit.jobs import chaining
 from postedit.jobs.dev_overlap import uses_of
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -57,7 +58,7 @@ def test_the_chain_that_is_written_has_the_scores_that_are_told(run: Any, tmp_pa
     assert edit.exit_code == 0
     (scores,) = score_systems({"x": (tmp_path / "hyp").read_text().splitlines()}, TEXTS["pe"], None)
     assert found["the chain"] == pytest.approx(scores.ter, abs=0.005)
-    assert chain_provenance(tmp_path / "chain")["dev"]["the chain"].startswith(f"TER {scores.ter:.2f}, BLEU ")
+    assert read_provenance(tmp_path / "chain")["dev"]["the chain"].startswith(f"TER {scores.ter:.2f}, BLEU ")
     assert uses_of(DevTexts(**TEXTS), tmp_path / "chain") == {"dev"}
     assert uses_of(DevTexts(TEXTS["src"], TEXTS["mt"], TEXTS["mt"]), tmp_path / "chain") == set()
 
