@@ -99,10 +99,10 @@ class Decisions:
         """
         place = self._files.row(file)
         with self._db.read() as connection:
-            row = one_row(connection, _segment(file, number), f"segment {number}")
+            row = _row(connection, file, number)
         prepared = self._prepared(place, row, given, who)
         with self._db.change(place["project"], who) as change:
-            row = one_row(change.connection, _segment(file, number), f"segment {number}")
+            row = _row(change.connection, file, number)
             before = _saved(change, file, number, given.edit_id)
             if before is not None:
                 filled = _filled_by(change, file, number, before) if before["state"] == "confirmed" else []
@@ -124,7 +124,7 @@ class Decisions:
                 _fill(change, file, filled, values, number, given.edit_id)
             opened = _filled_in(change, row) if given.state != "confirmed" else []
             if opened:  # repetitions that nobody has decided on since become undecided again
-                too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
+                too_long = _is_too_long(row, row["mt"])
                 empty = {"state": "seen", "target": "", "target_codes": "", "content": "", "too_long": too_long}
                 _fill(change, file, opened, empty, number, given.edit_id)
             if len(filled) == _AT_ONCE:  # a job fills in the others, so that nobody waits for them
@@ -136,7 +136,7 @@ class Decisions:
                 **{"file": file, "numbers": [number, *others], "version": row["version"] + 1, "state": values["state"]},
                 correction=correction,
             )
-            segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
+            segment = segment_json(_row(change.connection, file, number))
         return Decided(segment, filled, correction)
 
     def fill_on(self, job: ClaimedJob) -> None:
@@ -154,7 +154,7 @@ class Decisions:
     def _fill_some(self, change: ProjectChange, job: ClaimedJob, after: int) -> int | None:
         """Fill in repetitions after a segment number; return the number of the last one, or None if none is left."""
         number, version = job.options["number"], job.options["version"]
-        row = one_row(change.connection, _segment(job.file, number), f"segment {number}")
+        row = _row(change.connection, job.file, number)
         filled = _repetitions(change, row, after) if row["version"] == version else []
         if not filled:
             return None
@@ -182,7 +182,7 @@ class Decisions:
             on_edits = list(given.decisions)
             _check_numbers(on_edits, 0 if proposal is None else len(proposal["edits"]))
         if given.state in ("seen", "open"):
-            too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
+            too_long = _is_too_long(row, row["mt"])
             return _Prepared({"state": "seen", "target": "", "decisions": "", "target_codes": ""}, "", too_long, None)
         values = {"state": given.state, "target": given.target, "decisions": as_json(on_edits)}
         source, target = (marked_text_of(row[side], row[f"{side}_marks"]) for side in ("src", "mt"))
@@ -193,7 +193,7 @@ class Decisions:
         placed = place_target(base, given.target, given.codes, self._files.escape(place["id"]), source)
         values["target_codes"] = as_json(placed_codes(placed, source))
         content = placed.written(self._files.escape(place["id"]))
-        too_long = row["max_length"] is not None and len(given.target) > row["max_length"]
+        too_long = _is_too_long(row, given.target)
         if given.state != "confirmed":
             return _Prepared(values, content, too_long, None)
         figures = figures_of(row["mt"].strip(), given.target.strip(), _stripped(proposal), on_edits)
@@ -227,8 +227,15 @@ def _check_numbers(on_edits: Sequence[dict[str, Any]], count: int) -> None:
         raise DataError("decisions: an edit is decided on twice; give one decision for each")
 
 
-def _segment(file: str, number: int) -> sql.Select[Any]:
-    return sql.select(segments).where(segments.c.file == file, segments.c.number == number)
+def _row(connection: sql.Connection, file: str, number: int) -> Row:
+    """Return the row of a segment; raise a NotFoundError if there is none."""
+    query = sql.select(segments).where(segments.c.file == file, segments.c.number == number)
+    return one_row(connection, query, f"segment {number}")
+
+
+def _is_too_long(row: Row, target: str) -> bool:
+    """Return whether a target is longer than the file allows for its segment."""
+    return row["max_length"] is not None and len(target) > row["max_length"]
 
 
 def _same_decision(row: Row, prepared: _Prepared) -> bool:
