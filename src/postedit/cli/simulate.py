@@ -165,7 +165,9 @@ def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
         axes = figure.subplots()
         for number, system in enumerate(found.systems):
             course = [found.cumulative(system, end) for end in ends]
-            axes.plot(ends, course, color=f"C{number}", label=system.name, marker=marker)
+            # The unedited MT is dashed and on top, since an editor that changes nothing has the same course.
+            style, layer = ("-", 2) if number else ("--", 3)
+            axes.plot(ends, course, style, color=f"C{number}", label=system.name, marker=marker, zorder=layer)
             axes.plot(ends, [rates[number] for _, rates in found.windows(window)], color=f"C{number}", alpha=0.35, lw=1)
         axes.set(title=drawable(title), xlabel="segments corrected", ylabel="TER")
         axes.legend(frameon=False, title=f"from the first on; pale: {window:,} segments")

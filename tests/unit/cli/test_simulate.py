@@ -70,7 +70,10 @@ def test_curve_of_one_window_is_seen_and_its_title_is_not_tex(
     (axes,) = drawn[0].axes
     drawn[0].draw_without_rendering()
     assert axes.get_title() == str(tmp_path / "$_$")
-    assert [line.get_marker() for line in axes.lines if line.get_alpha() is None] == ["o"] * 3
+    unedited, *others = [line for line in axes.lines if line.get_alpha() is None]
+    assert [line.get_marker() for line in (unedited, *others)] == ["o"] * 3
+    assert unedited.get_linestyle() == "--", "what it covers is seen through the gaps"
+    assert all(unedited.get_zorder() > line.get_zorder() for line in others)
 
 
 @pytest.mark.parametrize(
