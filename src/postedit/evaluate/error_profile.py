@@ -1,7 +1,7 @@
 """Profile of the errors that post-editors correct: their kinds, how many are repeated, and which ones concern terms."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +11,7 @@ from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_
 from postedit.evaluate.ter import TER, EditScript, edit_rate
 
 Words = Sequence[list[str]]
+Join = Callable[[Sequence[str]], str]
 
 ERROR_KINDS: Final = (
     "another word",
@@ -47,10 +48,10 @@ class RepeatedChange(NamedTuple):
     """A correction that was made in several segments.
 
     Args:
-        old: words of mt; of an insertion, the words on both sides of it.
-        new: words of pe in their place; of an insertion, including the words on both sides.
+        old: text of mt; of an insertion, the words on both sides of it.
+        new: text of pe in its place; of an insertion, including the words on both sides.
         times: how often the correction was made.
-        places: how often the words `old` occur in mt.
+        places: how often the words of `old` occur in mt.
         source: source word that a term translates; "" if this is no term.
     """
 
@@ -83,8 +84,11 @@ class ErrorProfile:
         return {**asdict(self), **{name: [one._asdict() for one in getattr(self, name)] for name in named}}
 
 
-def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
-    """Return a profile of the errors of mt, given the words of each segment's source, mt and post-edit."""
+def error_profile(src: Words, mt: Words, pe: Words, join: Join = " ".join) -> ErrorProfile:
+    """Return a profile of the errors of mt, given the words of each segment's source, mt and post-edit.
+
+    `join` makes texts to read of the words of listed corrections.
+    """
     scripts = TER(case_sensitive=True).edits(*([" ".join(words) for words in side] for side in (mt, pe)))
     counts = [script.count for script in scripts]
     changes = [errors_of(*sides) for sides in zip(mt, pe, strict=True)]
@@ -98,7 +102,7 @@ def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
         places.add(words)
     systematic = {change for change in again if 2 * times[change] >= places.counts[change.old]}
     ordered = sorted(again, key=lambda change: (-in_segments[change], change))
-    listed = [_repeated_change(change, times[change], places.counts[change.old]) for change in ordered[:LISTED]]
+    listed = [_repeated_change(change, times[change], places.counts[change.old], join) for change in ordered[:LISTED]]
     return ErrorProfile(
         len(mt),
         sum(not found for found in changes),
@@ -110,7 +114,7 @@ def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
         sum(times[change] for change in again),
         sum(times[change] for change in systematic),
         tuple(listed),
-        tuple(_terms(src, changes, ordered, times, places.counts)[:LISTED]),
+        tuple(_terms(src, changes, ordered, times, places.counts, join)[:LISTED]),
     )
 
 
@@ -142,8 +146,8 @@ def _kinds(scripts: Iterable[EditScript]) -> Iterator[KindOfError]:
         yield KindOfError(kind, edits[kind], segments[kind])
 
 
-def _repeated_change(change: WordChange, times: int, places: int, source: str = "") -> RepeatedChange:
-    old, new = (" ".join(word for word in words if not word.startswith("\n")) for words in change)
+def _repeated_change(change: WordChange, times: int, places: int, join: Join, source: str = "") -> RepeatedChange:
+    old, new = (join([word for word in words if not word.startswith("\n")]) for words in change)
     return RepeatedChange(old, new, times, places, source)
 
 
@@ -153,6 +157,7 @@ def _terms(
     repeated: Sequence[WordChange],
     times: Counter[WordChange],
     places: dict[tuple[str, ...], int],
+    join: Join,
 ) -> list[RepeatedChange]:
     """Return those repeated corrections for which the sources of all segments share a rare word."""
     segments: defaultdict[WordChange, list[int]] = defaultdict(list)
@@ -167,7 +172,7 @@ def _terms(
         rare = [word for word in common if frequency[word] <= max(2, _COMMON * len(src))]
         if rare and _is_term(change):
             source = min(rare, key=lambda word: (frequency[word], -len(word), word))
-            terms.append(_repeated_change(change, times[change], places[change.old], source))
+            terms.append(_repeated_change(change, times[change], places[change.old], join, source))
     return terms
 
 

@@ -125,9 +125,10 @@ def assess(
             gains.append(_gain_as_it_is(name, editor, corrections, text, shown))
         except StoppedError as stopped:
             not_tried[name] = str(stopped)
-    sides = (text.splitter(side).words for side in SIDES)
+    splitters = [text.splitter(side) for side in SIDES]
     texts = [[getattr(one, side) for one in corrections] for side in SIDES]
-    profile = error_profile(*(list(map(split, column)) for split, column in zip(sides, texts, strict=True)))
+    src, mt, pe = (list(map(splitter.words, column)) for splitter, column in zip(splitters, texts, strict=True))
+    profile = error_profile(src, mt, pe, splitters[1].join)
     warnings = tuple(column_signs(*texts, ter=profile.ter))
     return Assessment(
         profile,

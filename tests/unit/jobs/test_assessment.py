@@ -203,6 +203,13 @@ def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
     assert text_config([Correction("A sentence.", pe, pe)] * 20).tokenizer == tokenizer
 
 
+def test_corrections_are_listed_as_they_are_written() -> None:
+    lines = [f"{chr(0x4E00 + number)}の転送者を表示。" for number in range(100)]
+    pe = [line.replace("転送者", "リファラー") for line in lines]
+    found = assess(["Show the referrer."] * 100, lines, pe, with_known=False, neural_updates=0)
+    assert [(one.old, one.new) for one in found.profile.frequent] == [("転送者", "リファラー")]
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
