@@ -53,6 +53,7 @@ class Summary:
     units: int = 0
     changed: int = 0
     unchanged: int = 0
+    reverted: int = 0  # edits reverted, by a gate, or because they would damage text or a protected span
     rejected: int = 0  # units that a reviewer had rejected
     rejected_changed: int = 0
     cut_off: int = 0  # units with output of maximum length
@@ -65,7 +66,8 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """Yield the summary in sentences."""
         read = f"{counted(self.files, 'file')}, {counted(self.units, 'unit')}"
-        yield f"{read}: {self.changed:,} changed, {self.unchanged:,} left as they are"
+        reverted = f", {counted(self.reverted, 'edit')} reverted" if self.reverted else ""
+        yield f"{read}: {self.changed:,} changed, {self.unchanged:,} left as they are{reverted}"
         if self.rejected:
             yield (
                 f"{counted(self.rejected, 'unit')} rejected by a reviewer: {self.rejected_changed:,} changed; all stay "
@@ -90,6 +92,7 @@ class Summary:
     def add(self, record: Mapping[str, Any]) -> None:
         """Count what the record of an edited unit says, apart from its inline codes."""
         listed = record.get("fallbacks", ())
+        self.reverted += record["reverted"]
         self.fallbacks.update(one["kind"] for one in listed if one["by"] is not None)
         self.unsaved += sum(one["by"] is None for one in listed)
         self.cut_off += bool(record["hit_limit"] and not record["skipped"])

@@ -58,6 +58,7 @@ def test_targets_are_corrected_and_protected(path: Path) -> None:
     assert "seit 21 Jahren" in out.read_text()
     summary = edit_file(Protected(Replacing()), path, out, config=config)
     assert (summary.changed, summary.fallbacks) == (1, {"number": 2})
+    assert "1 file, 3 units: 1 changed, 2 left as they are, 1 edit reverted" in summary.lines()
     assert "seit 12 Jahren" in out.read_text()
 
 
