@@ -257,7 +257,7 @@ def test_dropout_on_attention_is_that_of_training_alone(kind: str) -> None:
         assert len(losses) == (3 if training else 1)
 
 
-def test_the_positions_beside_the_prompt_are_shared_by_the_texts_and_the_output() -> None:
+def test_texts_and_output_share_the_positions_beside_the_prompt() -> None:
     hints = {"network": {"settings": CAUSAL["llama"], **CAUSAL_HINTS}, "hints": SMALL_HINTS}
     assert _with_options("llama").spec.longest == (99 - 5) // 2
     assert _with_options("llama", **hints).spec.longest == (99 - 6 - sum(SMALL_HINTS.values())) // 2
