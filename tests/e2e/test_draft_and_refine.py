@@ -26,7 +26,7 @@ from postedit.train.update import Updater
 QUIET = Console(quiet=True)
 PAIRS = [("the house", "das Haus"), ("it goes", "es geht"), ("the house goes", "das Haus geht"), ("it", "es")] * 5
 SIZES = {"embedding": 4, "hidden": 5, "attention": 6, "maxout": 3}
-END = {"max_steps": 2, "batch_tokens": 60, "validate_every": 1, "average": False}
+END = {"max_steps": 2, "batch_tokens": 60, "validate_every": 1, "average": "none"}
 
 
 def write(folder: Path, **draft: Any) -> Path:

@@ -1,20 +1,15 @@
 """The `[train]` section of a recipe."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from postedit.core.config import Config
 
 Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 Minutes = Annotated[float, Field(gt=0.0)]
-
-
-def average_of(value: Any) -> Any:
-    """Return the value of `average`; true and false, as in earlier recipes, mean "best" and "none"."""
-    return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
 
 
 _LIMITS = ["max_steps", "max_epochs", "max_minutes", "patience", "diverges"]
@@ -168,7 +163,7 @@ class TrainConfig(Config):
         "factor, or when the mean of 20 updates or more is 3 nats above the lowest such mean; 0: never.",
     )
     keep_best: Count = Field(5, description="How many of the best models on dev to keep, and to average.")
-    average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(
+    average: Literal["best", "last", "none"] = Field(
         "best",
         description="At the end, average the weights of the `keep_best` best or last validated models, and export the "
         "average.",

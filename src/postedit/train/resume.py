@@ -14,7 +14,7 @@ from postedit.data.batching import Position
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import SamplingWeight
 from postedit.train.checkpoints import Checkpoint, Checkpoints
-from postedit.train.config import FREE_ON_RESUME, TrainConfig, average_of
+from postedit.train.config import FREE_ON_RESUME, TrainConfig
 from postedit.train.train_state import LossTrend, Plateau, TrainState
 
 Say = Callable[[str], None]
@@ -51,7 +51,6 @@ def run_identity(
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return a message for each difference between the identities `before` and `now`."""
     was, is_now = {**_DEFAULTS, **before["config"]}, now["config"]
-    was["average"] = average_of(was["average"])
     found = [
         f"train.{option}: was {was.get(option)!r}, is {is_now.get(option)!r}"
         for option in sorted(was.keys() | is_now.keys())
@@ -64,8 +63,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def changed_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the keys of `DATA` whose values differ; early checkpoints have no sampling weights."""
-    return [key for key in DATA if before.get(key, []) != now[key]]
+    """Return the keys of `DATA` whose values differ."""
+    return [key for key in DATA if before[key] != now[key]]
 
 
 def find_checkpoint(

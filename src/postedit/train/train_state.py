@@ -134,8 +134,8 @@ class TrainState:
             "position": Position(**values["position"]),
             "plateau": Plateau(**values["plateau"]),
             "best": tuple(ValidatedModel(**entry) for entry in values["best"]),
-            "trend": LossTrend(**values.get("trend", {"start": values["step"]})),
-            "last": tuple(ValidatedModel(**entry) for entry in values.get("last", ())),
+            "trend": LossTrend(**values["trend"]),
+            "last": tuple(ValidatedModel(**entry) for entry in values["last"]),
         }
         return cls(**{**values, **parts})
 

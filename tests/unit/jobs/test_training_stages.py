@@ -75,7 +75,7 @@ def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path)
 @pytest.mark.slow
 def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
-    change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=false"]
+    change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=none"]
     training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
     stages = tmp_path / "run" / "stages"
     first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))

@@ -146,7 +146,7 @@ def test_a_real_failure_to_write_is_an_output_error(tmp_path: Path, corpora: Pat
 
 def test_ctrl_c_in_validation_breaks_it_off_and_resuming_does_it(tmp_path: Path, corpora: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    settings = {"max_steps": 6, "validate_every": 3, "save_every": 100, "metric": "ter", "average": False}
+    settings = {"max_steps": 6, "validate_every": 3, "save_every": 100, "metric": "ter", "average": "none"}
     trainer(whole, corpora, settings, score_dev=Scores(2.0, 1.0)).run()
 
     def press(_: Seq2Seq) -> Mapping[str, float]:

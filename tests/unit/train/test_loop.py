@@ -90,7 +90,7 @@ def test_the_end_of_another_process_is_a_sentence(
 
 
 def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) -> None:
-    settings = {"max_steps": 99, "validate_every": 1, "patience": 2, "average": False}
+    settings = {"max_steps": 99, "validate_every": 1, "patience": 2, "average": "none"}
     ter = trainer(tmp_path / "ter", corpora, settings | {"metric": "ter"}, score_dev=Scores(30.0, 20.0, 25.0, 21.0))
     assert ter.run().reason == "2 validations brought no improvement"
     assert (ter.state.step, ter.state.best[0].step, ter.state.best[0].score) == (4, 2, 20.0)
@@ -101,7 +101,7 @@ def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) ->
 
 
 def test_the_log_is_strict_json_even_of_scores_that_are_no_numbers(tmp_path: Path, corpora: Path) -> None:
-    settings = {"max_steps": 2, "validate_every": 1, "metric": "ter", "average": False}
+    settings = {"max_steps": 2, "validate_every": 1, "metric": "ter", "average": "none"}
     trainer(tmp_path, corpora, settings, score_dev=Scores(math.nan, 20.0)).run()
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
 
@@ -128,7 +128,7 @@ def test_each_update_has_the_rate_of_its_number(tmp_path: Path, corpora: Path, m
 
 def test_a_plateau_lowers_the_rate(tmp_path: Path, corpora: Path) -> None:
     settings = {"max_steps": 5, "validate_every": 1, "log_every": 1, "schedule": "plateau", "warmup_steps": 0}
-    settings |= {"metric": "ter", "plateau_patience": 2, "plateau_factor": 0.1, "lr": 0.01, "average": False}
+    settings |= {"metric": "ter", "plateau_patience": 2, "plateau_factor": 0.1, "lr": 0.01, "average": "none"}
     trainer(tmp_path, corpora, settings, score_dev=Scores(5.0, 6.0, 6.0, 4.0, 4.0)).run()
     assert [line["lr"] for line in log(tmp_path) if "lr" in line] == pytest.approx([0.01, 0.01, 0.01, 0.001, 0.001])
 
@@ -141,7 +141,7 @@ def test_the_best_are_kept_and_the_newest_best_is_exported_at_once(tmp_path: Pat
         exported.append(run.state.step)
 
     settings = {"max_steps": 6, "validate_every": 1, "save_every": 1, "keep_last": 1, "keep_best": 2}
-    settings |= {"metric": "ter", "average": False}
+    settings |= {"metric": "ter", "average": "none"}
     scores = Scores(9.0, 7.0, 8.0, 6.0, 6.5, 9.5)
     run = trainer(tmp_path, corpora, settings, score_dev=scores, export=export_and_note)
     result = run.run()
@@ -191,8 +191,8 @@ def test_the_average_is_always_exported_if_that_is_wanted(tmp_path: Path, corpor
 @pytest.mark.slow
 def test_validation_and_clocks_do_not_change_the_training(tmp_path: Path, corpora: Path) -> None:
     plain, other = tmp_path / "plain", tmp_path / "other"
-    trainer(plain, corpora, {"max_steps": 9, "validate_every": 9, "average": False}).run()
-    settings = {"max_steps": 9, "validate_every": 1, "average": False, "save_minutes": 1e-9, "metric": "ter"}
+    trainer(plain, corpora, {"max_steps": 9, "validate_every": 9, "average": "none"}).run()
+    settings = {"max_steps": 9, "validate_every": 1, "average": "none", "save_minutes": 1e-9, "metric": "ter"}
     settings |= {"log_every": 1, "save_every": 1000, "keep_best": 9}
     trainer(other, corpora, settings, score_dev=Scores(*range(9))).run()
     assert weights(plain)["step-00000009.safetensors"] == weights(other)["step-00000009.safetensors"]
@@ -254,7 +254,7 @@ def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path:
 
 
 def test_lost_weights_of_the_last_step_do_not_count_twice(tmp_path: Path, corpora: Path) -> None:
-    settings = {"max_steps": 6, "validate_every": 2, "keep_best": 3, "metric": "ter", "average": False}
+    settings = {"max_steps": 6, "validate_every": 2, "keep_best": 3, "metric": "ter", "average": "none"}
     trainer(tmp_path, corpora, settings, score_dev=Scores(1.0, 2.0, 3.0)).run()
     file = tmp_path / "best/step-00000006.safetensors"
     before = file.read_bytes()
@@ -309,7 +309,7 @@ def test_weights_out_of_reach_are_not_lost(tmp_path: Path, corpora: Path, monkey
 
 def test_best_weights_that_an_earlier_checkpoint_names_are_kept(tmp_path: Path, corpora: Path) -> None:
     settings = {"max_steps": 6, "validate_every": 1, "save_every": 1, "keep_last": 3, "keep_best": 1}
-    settings |= {"metric": "ter", "average": False}
+    settings |= {"metric": "ter", "average": "none"}
     trainer(tmp_path, corpora, settings, score_dev=Scores(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)).run()
     states = [json.loads(path.read_text()) for path in (tmp_path / "checkpoints").glob("*/state.json")]
     named = {f"step-{entry['step']:08d}.safetensors" for state in states for entry in state["run"]["best"]}
@@ -374,12 +374,12 @@ def test_the_last_models_are_averaged_if_that_is_wanted(tmp_path: Path, corpora:
         torch.testing.assert_close(tensor, (last[0][name] + last[1][name]) / 2)
 
 
-def test_a_checkpoint_of_an_earlier_version_may_be_resumed(tmp_path: Path, corpora: Path) -> None:
+def test_options_newer_than_a_checkpoint_had_their_defaults(tmp_path: Path, corpora: Path) -> None:
     now = trainer(tmp_path, corpora, {}).identity
     new = {"init", "freeze", "ema", "momentum"}
-    config = {option: value for option, value in now["config"].items() if option not in new} | {"average": True}
-    before = {key: value for key, value in now.items() if key != "shares"} | {"config": config}
+    config = {option: value for option, value in now["config"].items() if option not in new}
+    before = {**now, "config": config}
     assert differences(before, now) == []
-    assert differences({**before, "config": config | {"average": False}}, now) == [
+    assert differences({**before, "config": config | {"average": "none"}}, now) == [
         "train.average: was 'none', is 'best'"
     ]
