@@ -340,5 +340,5 @@ def _served_edit(values: Mapping[str, Any], model: str, fingerprint: str) -> Ser
         tuple(values["given_up"]),
         model,
         fingerprint,
-        values.get("draft"),  # earlier services do not give it
+        values.get("draft"),  # alternatives have none
     )
