@@ -141,6 +141,15 @@ def test_words_are_changed_as_real_edits_change_them() -> None:
     assert replaced["der", "den"] > 0.4 * replaced.total() > 40
 
 
+def test_a_word_whose_substitutes_all_differed_gets_others_too() -> None:
+    profile = measure_profile([*((f"a{number}", "x") for number in range(100)), *[("z", "y")] * 900])
+    text = ["x"] * 400
+    made = noisy(text, matched_tables(profile, TextSample.of(text), thin=False)).lines("mt")
+    known = sum(mt.startswith("a") for mt in made)
+    assert len(made) == known + made.count("z")
+    assert known / len(made) == pytest.approx(0.5 + 0.5 * 0.1, abs=0.08)  # half of them, and a tenth of the others
+
+
 @pytest.mark.parametrize("mt", ["b c d a e f", "c d a b e f", "d a b c e f", "f a b c d e"])
 def test_blocks_move_as_far_and_to_the_side_that_real_ones_do(mt: str) -> None:
     profile = measure_profile([(mt, "a b c d e f")] * 100)
