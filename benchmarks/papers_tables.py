@@ -28,8 +28,8 @@ from postedit.evaluate.table import Column, Table, TableRow, percentage, to_mark
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus
-from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
+from postedit.model_files import content_fingerprint
 
 HERE = Path(__file__).resolve().parent
 Values = Sequence[float | None]

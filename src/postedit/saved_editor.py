@@ -10,7 +10,8 @@ from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor, Side
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.folder import COPIED, ModelFolder, check_replaceable, content_fingerprint, copy_files, read_config
+from postedit.folder import ModelFolder
+from postedit.model_files import COPIED, check_replaceable, content_fingerprint, copy_files, read_config
 
 
 class SavedEditor(Editor):

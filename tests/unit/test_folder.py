@@ -16,7 +16,8 @@ import torch
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_sealed_tensors
-from postedit.folder import ModelFolder, read_json
+from postedit.folder import ModelFolder
+from postedit.model_files import read_json
 from postedit.text.processor import TextProcessor
 
 
@@ -180,7 +181,7 @@ def test_a_folder_replaced_as_its_reading_ends_is_read_again(tmp_path: Path, mon
             other.save(path)
         return values
 
-    monkeypatch.setattr("postedit.folder.read_json", replaced_then)
+    monkeypatch.setattr("postedit.model_files.read_json", replaced_then)
     found = ModelFolder.load(path)
     assert (found.provenance["made"], found.notice) == ("later", "Of the later one.\n")
 

@@ -19,7 +19,7 @@ from postedit.core.editor import ENDPOINT, OWN_EDITOR, Editor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.editing.chained_editors import Drafted
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, architecture_of, read_config
+from postedit.model_files import CHAIN, CHAINED, architecture_of, read_config
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED

@@ -39,7 +39,8 @@ def average(
 
     from postedit.core.files import check_writable
     from postedit.core.tensor_files import save_tensors
-    from postedit.folder import ModelFolder, architecture_of, read_notice, vocabularies_of
+    from postedit.folder import ModelFolder
+    from postedit.model_files import architecture_of, read_notice, vocabularies_of
     from postedit.phrase.phrase_options import NAME as PHRASE_BASED
     from postedit.train.averaging import average_weights
 

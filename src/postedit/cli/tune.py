@@ -84,7 +84,7 @@ def tune(
         raise DataError("search.mbr does not choose by weights: leave it out here, and give it to `postedit edit`")
     space, behind = given.space_of(models), [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
-    from postedit.folder import architecture_of
+    from postedit.model_files import architecture_of
     from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
     from postedit.releases.catalogue import resolved
 

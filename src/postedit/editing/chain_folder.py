@@ -20,7 +20,7 @@ from postedit.core.files import atomic_folder, save_json
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, COPIED_OF_ONE, PROVENANCE, check_replaceable, copy_files, read_config
+from postedit.model_files import CHAIN, CHAINED, COPIED_OF_ONE, PROVENANCE, check_replaceable, copy_files, read_config
 from postedit.nn.inference import Precision
 
 _CARD: Final = """\

@@ -21,7 +21,7 @@ from postedit.core.editor import ENDPOINT
 from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig, with_present_names
-from postedit.folder import fingerprint
+from postedit.model_files import fingerprint
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 

@@ -18,7 +18,8 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, is_combination
-from postedit.folder import CHAIN, FILES, ModelFolder, architecture_of, target_vocabulary
+from postedit.folder import ModelFolder
+from postedit.model_files import CHAIN, FILES, architecture_of, target_vocabulary
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble

@@ -14,7 +14,7 @@ from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice, load_ensemble
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor, TwoStage
-from postedit.folder import architecture_of
+from postedit.model_files import architecture_of
 from postedit.nn.inference import Precision
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder

@@ -11,7 +11,8 @@ from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
 from postedit.editing.combination import Combination, is_combination
 from postedit.editing.loading import find_folder
-from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_provenance
+from postedit.folder import ModelFolder
+from postedit.model_files import CHAIN, CHAINED, architecture_of, read_provenance
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES

@@ -18,7 +18,8 @@ from postedit.core.files import explain_os_errors, load_json, save_json, sha256_
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST
-from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_config
+from postedit.folder import ModelFolder
+from postedit.model_files import CHAIN, CHAINED, architecture_of, read_config
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 

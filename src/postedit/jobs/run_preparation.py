@@ -24,9 +24,10 @@ from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.report import DataReport
 from postedit.data.triplets import DataConfig, SamplingWeight, Triplet, TripletFiles, check_files, read_triplets
 from postedit.data.weighted_sampler import WeightedSampler
-from postedit.folder import ModelFolder, architecture_of
+from postedit.folder import ModelFolder
 from postedit.jobs.drafting import are_drafted, renew_drafting
 from postedit.jobs.training_hints import TrainingHints
+from postedit.model_files import architecture_of
 from postedit.models import ARCHITECTURES
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe

@@ -23,15 +23,8 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder, load_json, reason_of, save_json, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
-from postedit.folder import (
-    PROVENANCE,
-    card_scores,
-    check_replaceable,
-    read_config,
-    read_notice,
-    read_provenance,
-    write_notice,
-)
+from postedit.folder import card_scores
+from postedit.model_files import PROVENANCE, check_replaceable, read_config, read_notice, read_provenance, write_notice
 from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel

@@ -12,7 +12,7 @@ import postedit
 from postedit.core.checksums import CHECKSUMS, recorded_damage
 from postedit.core.errors import DataError, ModelFolderError, OutputError
 from postedit.core.files import atomic_folder, reason_of, with_known_home
-from postedit.folder import read_config
+from postedit.model_files import read_config
 from postedit.releases.archive import unpack
 from postedit.releases.catalogue import ARCHIVE_ENDING, MODELS_VARIABLE, KnownModel
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
-from postedit.folder import content_fingerprint
+from postedit.model_files import content_fingerprint
 
 SCORES = (-1.0, -0.5)
 

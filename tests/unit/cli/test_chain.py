@@ -15,9 +15,9 @@ from postedit.editing.protection import Protected
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import additive_metric
 from postedit.evaluate.scores import score_systems
-from postedit.folder import read_provenance
 from postedit.jobs import chaining
 from postedit.jobs.dev_overlap import uses_of
+from postedit.model_files import read_provenance
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn

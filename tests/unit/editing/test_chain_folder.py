@@ -18,9 +18,10 @@ from postedit.data.lines import DevTexts
 from postedit.editing.chain_folder import load_chain, save_chain
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
-from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config, read_provenance
+from postedit.folder import ModelFolder
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.integrity import check_whole
+from postedit.model_files import FILES, content_fingerprint, fingerprint, read_config, read_provenance
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn

@@ -16,7 +16,8 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import load_model_tensors, model_tensors, save_tensors
 from postedit.core.types import Batch, Stream, Target
 from postedit.editing.combination import Combination, Member
-from postedit.folder import ModelFolder, content_fingerprint, fingerprint
+from postedit.folder import ModelFolder
+from postedit.model_files import content_fingerprint, fingerprint
 from postedit.search.rescoring import LogLinear, weighted_sum
 from postedit.text.edits import target_of
 

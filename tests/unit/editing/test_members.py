@@ -17,8 +17,8 @@ from postedit.editing.combination import Combination, Member
 from postedit.editing.loading import Choice, load_models
 from postedit.editing.members import Members
 from postedit.editing.pooled import Pooled
-from postedit.folder import fingerprint
 from postedit.gate.edit_features import judge
+from postedit.model_files import fingerprint
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig

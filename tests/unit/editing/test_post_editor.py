@@ -25,7 +25,8 @@ from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_sealed_tensors
 from postedit.core.types import Batch
-from postedit.folder import ModelFolder, content_fingerprint
+from postedit.folder import ModelFolder
+from postedit.model_files import content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
 from postedit.nn.int8 import Int8Linear
 from postedit.text.config import VocabularyConfig

@@ -28,7 +28,7 @@ def test_what_was_corrected_before_is_corrected(editor: PhraseEditor) -> None:
     assert len(found.confidences) == len(found.token_scores) == len(found.token_spans) == 2
 
 
-def test_confidence_is_the_sigmoid_of_what_the_score_loses_without_the_edit(editor: PhraseEditor) -> None:
+def test_confidence_is_the_sigmoid_of_the_score_lost_without_the_edit(editor: PhraseEditor) -> None:
     (found,) = editor.edit([SRC], [MT])
     for edit, confidence in zip(found.edits, found.confidences, strict=True):
         without = apply_edits(MT, found.text, [other for other in found.edits if other != edit])

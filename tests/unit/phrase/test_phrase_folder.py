@@ -8,7 +8,7 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
-from postedit.folder import architecture_of
+from postedit.model_files import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import PhraseModel, learn

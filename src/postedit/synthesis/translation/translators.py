@@ -77,7 +77,7 @@ def model_fingerprints(model: str) -> list[str]:
         ModelFolderError: if it is not found or damaged.
     """
     from postedit.editing.loading import choose
-    from postedit.folder import content_fingerprint
+    from postedit.model_files import content_fingerprint
 
     choice = choose([model], None, "log")
     return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
