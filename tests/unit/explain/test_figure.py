@@ -34,7 +34,7 @@ def test_a_figure_is_png_and_svg_with_all_words_as_text() -> None:
 
 
 def test_each_word_has_its_row_of_weights_positions_and_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    hard, places = AttentionKey("mt", "hard"), [0, 2, 1, 3]
+    hard, places = AttentionKey("mt", "hard"), [0, 2, 2, 3]
     one = sentence(shares={"generated": np.array([0.2, 0.4, 0.6, 0.8]), "mt": np.array([0.8, 0.6, 0.4, 0.2])}).words
     drawn: list[Any] = []
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda self, *_, **__: drawn.append(self))
