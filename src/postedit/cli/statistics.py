@@ -22,7 +22,7 @@ _EDITS: Final = 15
 """Number of word edits that fit into the figure."""
 
 _WORD: Final = 16
-"""Letters of a word in the figure; the rest of a longer one is left out."""
+"""Most letters of a word in the figure; the middle of a longer one is left out."""
 
 _LONGEST: Final = 99
 """Percentile of the lengths at which the axis ends, because the few longest texts would compress the rest."""

@@ -171,8 +171,12 @@ def _draw_shares(ax: "Axes", words: Evidence) -> None:
 
 
 def label_of(word: str, longest: int = _LONGEST) -> str:
-    """Return a word as a label of at most `longest` letters; a long label would leave no room for what it labels."""
-    return drawable(word if len(word) <= longest else f"{word[: longest - 1]}…")
+    """Return a word as a label of at most `longest` letters (2 or more), so that there is room for what it labels.
+
+    The middle of a longer word is left out: two forms of a long word often differ only at their ends.
+    """
+    first, last = longest // 2, (longest - 1) // 2
+    return drawable(word if len(word) <= longest else f"{word[:first]}…{word[len(word) - last :]}")
 
 
 def drawable(text: str) -> str:
