@@ -27,13 +27,13 @@ class JudgedLearner(ABC):
         self._numbers: list[int] = []  # of all corrections, in order
         self._corrections: dict[int, Correction] = {}
         self._learnt = 0  # how many of them have been learnt
-        self._spared: dict[int, int] = {}  # edits, by the place of a correction that has been judged
+        self._saved: dict[int, int] = {}  # edits, by the place of a correction that has been judged
 
     @property
     def helps(self) -> bool:
         """Whether what was learnt has saved post-editors edits."""
-        spared = [self._spared[place] for place in range(self._window(self._learnt), self._learnt)]
-        return not self._watched or sum(spared) > math.sqrt(sum(one * one for one in spared))
+        saved = [self._saved[place] for place in range(self._window(self._learnt), self._learnt)]
+        return not self._watched or sum(saved) > math.sqrt(sum(one * one for one in saved))
 
     def learn_entries(self, entries: Iterable[Entry], progress: Callable[[], None] = say_nothing) -> None:
         """Take over further entries, with a call of `progress` for each; all that they undo are forgotten at once."""
@@ -47,7 +47,7 @@ class JudgedLearner(ABC):
         self._forget(undone)
         for place in range(self._learnt, len(self._numbers)):
             if place >= self._window(len(self._numbers)):
-                self._spared[place] = self._judge(place)
+                self._saved[place] = self._judge(place)
             self._learn(place)
             self._learnt = place + 1
             progress()
@@ -55,16 +55,16 @@ class JudgedLearner(ABC):
     def forget_all(self) -> None:
         """Return to the model as it was trained."""
         self._return_to(0)
-        self._numbers, self._corrections, self._spared, self._learnt = [], {}, {}, 0
+        self._numbers, self._corrections, self._saved, self._learnt = [], {}, {}, 0
 
     def _forget(self, undone: set[int]) -> None:
         """Return to the state before the first correction that is undone, or that must be judged now but was not."""
         first = min((bisect_left(self._numbers, number) for number in undone), default=self._learnt)
         window = range(self._window(len(self._numbers) - len(undone)), self._learnt)
-        first = min(first, next((place for place in window if place not in self._spared), first))
+        first = min(first, next((place for place in window if place not in self._saved), first))
         if first < self._learnt:
             self._learnt = self._return_to(first)
-            self._spared = {place: spared for place, spared in self._spared.items() if place < self._learnt}
+            self._saved = {place: saved for place, saved in self._saved.items() if place < self._learnt}
         self._numbers = [number for number in self._numbers if number not in undone]
         for number in undone:
             del self._corrections[number]

@@ -34,7 +34,7 @@ class Noting(JudgedLearner):
     def known(self) -> tuple[bool, list[str], list[int]]:
         """Return whether learning helps, what was learnt, and the judgements that count."""
         latest = range(max(0, len(self.learnt) - self._watched), len(self.learnt))
-        return self.helps, self.learnt, [self._spared[place] for place in latest]
+        return self.helps, self.learnt, [self._saved[place] for place in latest]
 
 
 def test_only_the_judgements_of_the_latest_corrections_count(monkeypatch: pytest.MonkeyPatch) -> None:

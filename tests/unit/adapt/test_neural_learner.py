@@ -323,14 +323,14 @@ def test_learning_is_off_where_it_harms(editor: PostEditor, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("path", MODELS[:1], indirect=True)  # which writes nothing here
-@pytest.mark.parametrize(("spared", "helps"), [([], False), ([0, 0], False), ([1], False), ([1, 1], True),
+@pytest.mark.parametrize(("saved", "helps"), [([], False), ([0, 0], False), ([1], False), ([1, 1], True),
     ([3, -1, 0], False), ([2, 1, 0, 0], True), ([-1, -1], False), ([-9, -9, -9, 1, 1, 0, 0], True)])  # fmt: skip
 def test_learning_helps_if_it_spares_more_than_the_standard_error(
-    editor: PostEditor, monkeypatch: pytest.MonkeyPatch, spared: list[int], helps: bool
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch, saved: list[int], helps: bool
 ) -> None:
     learner = NeuralLearner(editor, OnlineConfig(watched=4))
-    monkeypatch.setattr(learner, "_judge", lambda place: spared[place])
-    learner.learn_entries(entries(REPEATED[: len(spared)]))
+    monkeypatch.setattr(learner, "_judge", lambda place: saved[place])
+    learner.learn_entries(entries(REPEATED[: len(saved)]))
     assert learner.helps == helps
 
 
@@ -369,9 +369,9 @@ def test_judgements_are_those_of_a_memory_that_never_had_what_is_undone(
     at_once.learn_entries([*given, *ends])
     latest = range(len(given) - len(undone) - 5, len(given) - len(undone))
     for other in (never, at_once):
-        assert [one._spared[place] for place in latest] == [other._spared[place] for place in latest]
+        assert [one._saved[place] for place in latest] == [other._saved[place] for place in latest]
         assert one.helps == other.helps
-    assert any(one._spared[place] for place in latest)
+    assert any(one._saved[place] for place in latest)
     assert same(weights(editors[0]), weights(editors[1]))
     assert same(weights(editors[0]), weights(editors[2]))
 

@@ -40,7 +40,7 @@ def test_faithfulness(test_set: TestSet) -> None:
     assert (of(table, "bad")["modified"], of(table, "bad")["deteriorated"]) == (1, 1)
 
 
-def test_edits_left_and_spared(test_set: TestSet) -> None:
+def test_edits_left_and_saved(test_set: TestSet) -> None:
     systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     base = of(analyses.edits_left(systems), UNEDITED_MT)
     assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
