@@ -14,8 +14,7 @@ from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.core.wording import counted
 from postedit.data.compression import plain_name
-from postedit.data.lines import read_lines
-from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
+from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint, read_records
 from postedit.data.text_paths import is_far
 from postedit.files.options import SUFFIXES
 from postedit.jobs import editing as job
@@ -146,7 +145,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         with command.usage_reported(editor, usage):
             del editor
             job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
-        records, broken_spans = read_lines(sink.path), command.spec.broken_spans
+        records, broken_spans = read_records(sink.path, dict), command.spec.broken_spans
         try:
             summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
         except (KeyboardInterrupt, OutputError) as error:

@@ -1,6 +1,6 @@
 """Sinks that write output lines as soon as they are made: to a stream, or to a file that can be continued."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from postedit.core.errors import OutputError
 from postedit.core.files import explain_os_errors
 from postedit.core.output_paths import STANDARD_STREAM, encode_output, is_stream, open_stream
 from postedit.data.lines import encode_lines
-from postedit.data.resumable_file import PartialFile
+from postedit.data.resumable_file import PartialFile, Record
 
 
 class StreamSink:
@@ -28,7 +28,7 @@ class StreamSink:
             stream = self._opened.enter_context(open_stream(path))
             self._file = self._opened.enter_context(encode_output(stream, path, "wb"))
 
-    def lines(self) -> list[str]:
+    def records(self, read: Callable[[Any], Record]) -> list[Record]:
         """Return an empty list, as a stream keeps no lines of an earlier run."""
         return []
 

@@ -1,10 +1,11 @@
 """Text files whose lines survive an interruption of the work that writes them, so that it can be continued."""
 
+import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -13,6 +14,8 @@ from postedit.core.files import atomic_write, check_writable, explain_os_errors,
 from postedit.core.output_paths import is_compressed, is_stream, link_target
 from postedit.data.compression import find_file
 from postedit.data.lines import encode_lines, read_lines
+
+Record = TypeVar("Record")
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 
@@ -52,9 +55,9 @@ class PartialFile:
         """Where the lines of an unfinished run are kept, as the end of a sentence; empty for a stream."""
         return f", kept in {self._partial}"
 
-    def lines(self) -> list[str]:
-        """Return the lines of an earlier run."""
-        return list(read_lines(self._partial)) if self.done else []
+    def records(self, read: Callable[[Any], Record]) -> list[Record]:
+        """Return what `read` makes of the value in each line written so far; see `read_records`."""
+        return list(read_records(self._partial, read)) if self.done else []
 
     def write(self, lines: Sequence[str]) -> None:
         """Write further lines to disk: all or none, so that lines edited together are edited together again on resume.
@@ -134,6 +137,23 @@ def read_note(note: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return job if isinstance(job, dict) else None
+
+
+def read_records(path: Path, read: Callable[[Any], Record]) -> Iterator[Record]:
+    """Yield what `read` makes of the JSON value in each line of unfinished work.
+
+    Raises:
+        DataError: naming a line that is damaged, or was written by another version.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            record = read(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            raise DataError(
+                f"{path}: line {number:,} is damaged, or was written by another version of postedit; delete the file "
+                "to restart"
+            ) from None
+        yield record
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:

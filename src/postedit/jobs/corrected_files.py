@@ -106,14 +106,14 @@ class CopyWriter:
     Args:
         config: the options `[files]`: which units are edited, and what is kept of their former targets.
         broken_spans: see `BrokenSpans`.
-        records: the JSON lines of `jobs.editing` for all edited units, in the order of the files.
+        records: the records of `jobs.editing` for all edited units, in the order of the files.
         report: where a record of each edited unit is written; None: nowhere.
         summary: filled while files are written.
     """
 
     config: FilesConfig
     broken_spans: BrokenSpans
-    records: Iterator[str]
+    records: Iterator[dict[str, Any]]
     report: IO[str] | None
     summary: Summary
 
@@ -138,10 +138,10 @@ class CopyWriter:
             if reason is not None:
                 self.summary.not_edited[reason] += 1
                 continue
-            line = next(self.records, None)
-            if line is None:
+            record = next(self.records, None)
+            if record is None:
                 raise DataError(f"{task.path}: has changed during the work; repeat it")
-            new = self._new_target(task, unit, json.loads(line))
+            new = self._new_target(task, unit, record)
             if new is not None:
                 self.summary.rejected_changed += is_rejected
                 yield unit, new
@@ -228,8 +228,8 @@ def edit_file(
     pairs = read_pairs(find_tasks([path], out), config, editor.abilities.languages, quiet)
     chosen = SearchConfig() if search is None else search
     windows = windows_of(iter(pairs), None, window_lines(chosen.batch_tokens), 1, with_mt=True)
-    records = (line for window in windows for line in edit_window(editor, search, "jsonl", window).lines)
-    return write_files(pairs.tasks, config, records, partial(_broken_spans, editor), None, quiet)
+    lines = (line for window in windows for line in edit_window(editor, search, "jsonl", window).lines)
+    return write_files(pairs.tasks, config, map(json.loads, lines), partial(_broken_spans, editor), None, quiet)
 
 
 def _broken_spans(editor: Editor, src: str, mt: str, text: str) -> Sequence[Value]:
@@ -242,7 +242,7 @@ def _broken_spans(editor: Editor, src: str, mt: str, text: str) -> Sequence[Valu
 def write_files(
     tasks: Sequence[FileTask],
     config: FilesConfig,
-    records: Iterator[str],
+    records: Iterator[dict[str, Any]],
     broken_spans: BrokenSpans,
     report: Path | None,
     console: Console,

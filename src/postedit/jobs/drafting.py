@@ -6,7 +6,6 @@ RUN/drafts           train.jsonl and dev.jsonl, triplets with drafts as mt; fold
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +22,7 @@ from postedit.core.files import atomic_write, explain_os_errors, save_json
 from postedit.data.blocks import blocks_of
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST, manifest
-from postedit.data.resumable_file import PartialFile
+from postedit.data.resumable_file import PartialFile, read_records
 from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
@@ -133,8 +132,7 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
 
 def _has_text(drafts: Path) -> bool:
     """Return whether a file of triplets has a draft that is not empty."""
-    with drafts.open(encoding="utf-8") as lines:
-        return any(json.loads(line)["mt"].strip() for line in lines)
+    return any(read_records(drafts, lambda record: record["mt"].strip()))
 
 
 def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> list[Triplet]:

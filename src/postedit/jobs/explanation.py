@@ -1,8 +1,9 @@
 """Explain sentences with a model, window by window: the outputs it writes, or its evidence for given outputs."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from postedit.core.edit_reasons import EditReason
 from postedit.core.editor import Detail, Editor, PostEdit, Segment, Side, edited, segments_of
@@ -43,10 +44,10 @@ def explain(
             result is read back from the records, whose numbers are rounded.
 
     Raises:
-        DataError: as `Editor.edit`.
+        DataError: as `Editor.edit`, or if the lines of `kept` are damaged.
         OutputError: if `kept` cannot be written.
     """
-    found = [] if kept is None else [_from_line(line) for line in kept.lines()]
+    found = [] if kept is None else kept.records(_from_record)
     tally = Tally()
     for start in range(len(found), len(src), WINDOW):
         rows = slice(start, start + WINDOW)
@@ -61,7 +62,7 @@ def explain(
             records = (None if one is None else sentence_to_record(one) for one in new)
             lines = [json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in records]
             kept.write(lines)
-            new = map(_from_line, lines)
+            new = map(_from_record, map(json.loads, lines))
         found += new
         report(len(found))
     for warning in tally.warnings():
@@ -113,8 +114,7 @@ def explain_mt(
     return found
 
 
-def _from_line(line: str) -> ExplainedSentence | None:
-    record = json.loads(line)
+def _from_record(record: Mapping[str, Any] | None) -> ExplainedSentence | None:
     return None if record is None else sentence_from_record(record)
 
 

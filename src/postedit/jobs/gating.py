@@ -64,6 +64,7 @@ def judge_lines(
 
     Raises:
         OutputError: if the file cannot be written.
+        DataError: if its lines are damaged.
         KeyboardInterrupt: after Ctrl-C; finished chunks are kept.
     """
     evidence: Detail | None = "attention" if editor.abilities.evidence else None
@@ -76,7 +77,7 @@ def judge_lines(
             yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 
     fill(file, judged_lines(), len(dev.src), console)
-    return [_judged(json.loads(line)) for line in file.lines()]
+    return file.records(_judged)
 
 
 def _record(judged: CorrectionFeatures) -> dict[str, Any]:

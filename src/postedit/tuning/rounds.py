@@ -11,7 +11,7 @@ from rich.console import Console
 
 from postedit.core.editor import Editor, PostEdit
 from postedit.data.lines import DevTexts
-from postedit.data.resumable_file import PartialFile
+from postedit.data.resumable_file import PartialFile, read_records
 from postedit.editing.members import Members
 from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
@@ -126,8 +126,7 @@ def _searched(
         written = ([json.dumps(_entries(edit), ensure_ascii=False) for edit in chunk] for chunk in chunks)
         fill(file, written, len(dev.src), console, "lines of this round")
         file.finish()
-    with path.open(encoding="utf-8") as lines:
-        return [[NBestEntry(*entry) for entry in json.loads(line)] for line in lines]
+    return list(read_records(path, lambda entries: [NBestEntry(*entry) for entry in entries]))
 
 
 def _entries(edit: PostEdit) -> list[NBestEntry]:

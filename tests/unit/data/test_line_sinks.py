@@ -16,7 +16,7 @@ def test_stdout_gets_lines_at_once_and_stays_open(path: Path | None, capfdbinary
     sink.finish()
     print("after")
     assert capfdbinary.readouterr().out == b"after\n"
-    assert (sink.done, sink.kept, sink.lines()) == (2, "", [])
+    assert (sink.done, sink.kept, sink.records(str)) == (2, "", [])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
