@@ -1,4 +1,4 @@
-"""Tensors and JSON on disk, written atomically and never pickled."""
+"""Tensors on disk, written atomically and never pickled."""
 
 import hashlib
 import os
