@@ -40,7 +40,7 @@ def average(
     from postedit.core.files import check_writable
     from postedit.core.tensor_files import save_tensors
     from postedit.folder import ModelFolder
-    from postedit.model_files import architecture_of, read_notice, vocabularies_of
+    from postedit.model_files import WEIGHTS, architecture_of, read_notice, vocabularies_of
     from postedit.phrase.phrase_options import NAME as PHRASE_BASED
     from postedit.train.averaging import average_weights
 
@@ -48,7 +48,7 @@ def average(
         if path.is_dir() and architecture_of(path) == PHRASE_BASED:
             raise ModelFolderError(f"{path}: is a phrase-based model; only weights of neural models can be averaged")
     folder = ModelFolder.load(template)
-    files = [path / "model.safetensors" if path.is_dir() else path for path in weights]
+    files = [path / WEIGHTS if path.is_dir() else path for path in weights]
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")

@@ -20,10 +20,20 @@ from postedit.core.files import atomic_folder, save_json
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
-from postedit.model_files import CHAIN, CHAINED, COPIED_OF_ONE, PROVENANCE, check_replaceable, copy_files, read_config
+from postedit.model_files import (
+    CARD,
+    CHAIN,
+    CHAINED,
+    CONFIG,
+    COPIED_OF_ONE,
+    PROVENANCE,
+    check_replaceable,
+    copy_files,
+    read_config,
+)
 from postedit.nn.inference import Precision
 
-_CARD: Final = """\
+_CARD_TEXT: Final = """\
 ---
 library_name: postedit
 tags: [automatic-post-editing, translation]
@@ -89,11 +99,11 @@ def save_chain(
             _copy(model, folder / name, cost)
         config = {"format": 1, "postedit": postedit.__version__, "architecture": CHAIN, "model": {}}
         config["search"] = read_config(folder / CHAINED[0])["search"]
-        save_json(folder / "config.json", config)
+        save_json(folder / CONFIG, config)
         save_json(folder / PROVENANCE, {"edit_costs": list(edit_costs), "dev": dict(scores), "dev_sha256": digest})
         shown = "\n".join(f"- {name}: {value}" for name, value in scores.items())
-        card = _CARD.format(first=names[0], second=names[1], version=postedit.__version__, scores=shown)
-        (folder / "README.md").write_text(card, encoding="utf-8")
+        card = _CARD_TEXT.format(first=names[0], second=names[1], version=postedit.__version__, scores=shown)
+        (folder / CARD).write_text(card, encoding="utf-8")
         record_folder(folder)
 
 
@@ -114,5 +124,5 @@ def _copy(model: Path, folder: Path, edit_cost: float) -> None:
     copy_files(model, folder, COPIED_OF_ONE)
     config = read_config(folder)
     config["search"]["edit_cost"] = edit_cost
-    save_json(folder / "config.json", config)
+    save_json(folder / CONFIG, config)
     record_folder(folder)

@@ -19,7 +19,7 @@ from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST
 from postedit.folder import ModelFolder
-from postedit.model_files import CHAIN, CHAINED, architecture_of, read_config
+from postedit.model_files import CHAIN, CHAINED, CONFIG, WEIGHTS, architecture_of, read_config
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 
@@ -31,7 +31,7 @@ _ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "profile.jso
 """What the names of the files of a corpus end in, after the prefix."""
 
 _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
-    "model": ("config.json", "model.safetensors"),
+    "model": (CONFIG, WEIGHTS),
     "run": ("recipe.toml", "model", "checkpoints"),
 }
 """Contents by which the kind of a folder is recognised; one is enough, as others may be missing."""
@@ -80,7 +80,7 @@ def check_whole(path: Path) -> Finding:
     damage |= damaged_files(digests)
     known = {*digests, *damage, *(file for file in files if _has_digests(file))}
     for file in files:
-        of_damaged_model = file.name == "config.json" and any(file.parent in other.parents for other in damage)
+        of_damaged_model = file.name == CONFIG and any(file.parent in other.parents for other in damage)
         if file not in damage and not of_damaged_model:  # its model would only fail again
             damage |= _unreadable(file, known)
     ends = {file: f"{problem}; {_how_to_mend(file, kind)}" for file, problem in sorted(damage.items())}
@@ -96,7 +96,7 @@ def record_whole(path: Path) -> None:
     """
     _, files = _contents(path)
     for file in files:
-        if file.name == "config.json":
+        if file.name == CONFIG:
             _record_within(file)
     if not path.is_dir():
         sums = _sums_of(path)
@@ -150,7 +150,7 @@ def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
         try:
             if _has_digests(file):
                 found |= read_checksums(file)
-            elif file.name in ("config.json", MANIFEST):
+            elif file.name in (CONFIG, MANIFEST):
                 found = {**_of_config(file), **found}
         except DataError as error:
             damage[file] = str(error).removeprefix(f"{file}: ")
@@ -163,7 +163,7 @@ def _of_config(file: Path) -> dict[Path, str]:
         values: Any = load_json(file)
         digests = dict(values.get("sha256", {}))
         if "weights_sha256" in values:
-            digests["model.safetensors"] = values["weights_sha256"]
+            digests[WEIGHTS] = values["weights_sha256"]
     except (OSError, ValueError, AttributeError, TypeError):
         raise DataError(f"{file}: damaged, no JSON object that can be read") from None
     return {file.parent / name: str(digest) for name, digest in digests.items()}
@@ -178,7 +178,7 @@ def _record_within(config: Path) -> None:
     if "sha256" in values:
         recorded["sha256"] = {name: now[config.parent / name] for name in dict(values["sha256"])}
     if "weights_sha256" in values:
-        recorded["weights_sha256"] = now[config.parent / "model.safetensors"]
+        recorded["weights_sha256"] = now[config.parent / WEIGHTS]
     if recorded != values:
         save_json(config, recorded)
 
@@ -189,7 +189,7 @@ def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
     `file` may be of any kind: a `config.json` stands for its model, and files that cannot be loaded are not checked.
     """
     try:
-        if file.name == "config.json" and (architecture := architecture_of(file.parent)) is not None:
+        if file.name == CONFIG and (architecture := architecture_of(file.parent)) is not None:
             _load(file.parent, architecture)
         elif file.suffix == ".safetensors" and file not in known:
             load_tensors(file)

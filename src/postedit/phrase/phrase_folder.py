@@ -24,14 +24,25 @@ from postedit.core.files import atomic_folder, load_json, reason_of, save_json, 
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
 from postedit.folder import card_scores
-from postedit.model_files import PROVENANCE, check_replaceable, read_config, read_notice, read_provenance, write_notice
+from postedit.model_files import (
+    CARD,
+    CONFIG,
+    PROVENANCE,
+    TEXT,
+    WEIGHTS,
+    check_replaceable,
+    read_config,
+    read_notice,
+    read_provenance,
+    write_notice,
+)
 from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
 from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 
 _FORMAT: Final = 1
-_CONFIG, _ARRAYS, _WORDS, _CARD = "config.json", "model.safetensors", "text/words.json", "README.md"
+_WORDS: Final = f"{TEXT}/words.json"
 
 _CARD_TEXT: Final = """\
 ---
@@ -85,7 +96,7 @@ class PhraseFolder:
             (folder / _WORDS).write_text(json.dumps(self.model.words.own, ensure_ascii=False), encoding="utf-8")
             stored = compact_arrays(self.model, self.config.least) if self.config.compact else self.model.to_arrays()
             arrays = {name: torch.from_numpy(array) for name, array in stored.items()}
-            save_tensors(folder / _ARRAYS, arrays, {"architecture": NAME})
+            save_tensors(folder / WEIGHTS, arrays, {"architecture": NAME})
             config = {
                 "format": _FORMAT,
                 "postedit": postedit.__version__,
@@ -93,12 +104,12 @@ class PhraseFolder:
                 "model": self.config.model_dump(mode="json"),
                 "text": self.text.model_dump(mode="json"),
                 "search": self.search.model_dump(mode="json"),
-                "sha256": {name: sha256_of(folder / name) for name in (_ARRAYS, _WORDS)},
+                "sha256": {name: sha256_of(folder / name) for name in (WEIGHTS, _WORDS)},
             }
             save_json(folder / PROVENANCE, self.provenance)
-            save_json(folder / _CONFIG, config)
+            save_json(folder / CONFIG, config)
             card = _CARD_TEXT.format(name=NAME, version=postedit.__version__, scores=card_scores(self.provenance))
-            (folder / _CARD).write_text(card, encoding="utf-8")
+            (folder / CARD).write_text(card, encoding="utf-8")
             write_notice(folder, self.notice)
             record_folder(folder)
 
@@ -117,11 +128,11 @@ class PhraseFolder:
             configs[name], found = check_config(kind, section if isinstance(section, dict) else {}, f"{name}.")
             problems += found
         digests: Any = values.get("sha256")
-        if not isinstance(digests, dict) or set(digests) != {_ARRAYS, _WORDS}:
+        if not isinstance(digests, dict) or set(digests) != {WEIGHTS, _WORDS}:
             problems.append("sha256 must have a digest of each file")
             digests = {}
         if problems:
-            raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems)}")
+            raise ModelFolderError(f"{path / CONFIG}: {'; '.join(problems)}")
         for name, digest in digests.items():
             check_sha256(path / name, str(digest))
         try:
@@ -130,11 +141,11 @@ class PhraseFolder:
             raise ModelFolderError(f"{path / _WORDS}: cannot be read: {reason_of(error)}") from None
         except (ValueError, TypeError) as error:
             raise ModelFolderError(f"{path / _WORDS}: damaged ({error}); copy the model folder again") from None
-        arrays = {name: tensor.numpy() for name, tensor in load_tensors(path / _ARRAYS).items()}
+        arrays = {name: tensor.numpy() for name, tensor in load_tensors(path / WEIGHTS).items()}
         try:
             read = expanded_model if configs["model"].compact else PhraseModel.of_arrays
             model = read(words, arrays)
         except KeyError as error:
-            raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
+            raise ModelFolderError(f"{path / WEIGHTS}: has no array {error}; train the model again") from None
         more = read_provenance(path), read_notice(path)
         return cls(model, configs["model"], configs["text"], configs["search"], *more)
