@@ -343,8 +343,28 @@ def test_refused_confirmation_of_the_only_segment_is_a_draft(service: Service, p
 def test_addresses_lead_to_no_other_part_of_the_service(service: Service, project: Any, page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url.removeprefix(service.address)))
-    for view in ("project/..%2Fsession%3Fx=", f"project/{project['id']}/file/..%2Fmodels%3Fx="):
+    file = f"project/{project['id']}/file"
+    views = ["project/..%2Fsession", "project/.", "project/%2E%2E", "project/%00", f"{file}/..%2Fmodels", f"{file}/."]
+    for view in views:
         page.goto(f"{service.address}/#/{view}")
         page.reload()
-        page.get_by_role("alert").wait_for()
-    assert not [path for path in asked if path.startswith(("/v1/session?", "/v1/models"))]
+        page.get_by_role("heading", name="There is nothing at this address.").wait_for()
+    known = {"/v1/session", f"/v1/projects/{project['id']}"}
+    assert {path for path in asked if path.startswith("/v1/")} == known
+
+
+@pytest.mark.slow
+def test_file_is_not_shown_in_another_project(service: Service, project: Any, page: Any) -> None:
+    other = service.post("/v1/projects", json={"name": "Other", "source_language": "en", "target_language": "de"})
+    page.goto(f"{service.address}/#/project/{other['id']}/file/{project['file']}/1")
+    page.get_by_role("alert").get_by_text("There is nothing at this address.").wait_for()
+    assert page.locator(".segment").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["-1", "0", "1.5", "99999999999", "abc"])
+def test_what_is_no_number_leads_to_the_first_open_segment(
+    number: str, service: Service, project: Any, page: Any
+) -> None:
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/{number}")
+    page.get_by_role("heading", name="Segment 2", exact=True).wait_for()

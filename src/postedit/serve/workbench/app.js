@@ -1,7 +1,7 @@
 /** The workbench: shows the view of the current address, and the parts that all views share. */
 import { html, render, useEffect, useMemo, useRef, useState } from "./lib.js";
 import { get } from "./data/api.js";
-import { address, route } from "./data/router.js";
+import { address, isId, numberOf, route } from "./data/router.js";
 import { SaveQueue } from "./data/save_queue.js";
 import { hasAccounts, isSignedOut, loadSession, session, signOut, user } from "./data/session.js";
 import { EditorView } from "./editor/editor_view.js";
@@ -41,7 +41,7 @@ function App() {
 
 function Shell({ queue, onHelp }) {
   const [kind, id, view, file, number] = route.value;
-  const isProject = kind === "project" && id;
+  const isProject = kind === "project" && isId(id);
   const loaded = useLoaded(async () => (isProject ? get(`/v1/projects/${encodeURIComponent(id)}`) : null), [isProject ? id : "", view]);
   const project = isProject && loaded.value?.id === id && !isGone(loaded.error) ? loaded.value : null;
   const title = [shownName.value, project?.name, t.brand].filter(Boolean).join(" · ");
@@ -67,7 +67,7 @@ function Shell({ queue, onHelp }) {
         ${isGone(loaded.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
     }
     if (view === "file" && file) {
-      return html`<${EditorView} key=${file} project=${project} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;
+      return isId(file) ? html`<${EditorView} key=${file} project=${project} file=${file} number=${numberOf(number)} queue=${queue} onHelp=${onHelp} />` : html`<${NotFound} />`;
     }
     return html`<${ProjectView} project=${project} view=${view ?? "files"} onChange=${loaded.reload} />`;
   }

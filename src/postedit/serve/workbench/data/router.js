@@ -17,6 +17,12 @@ function decoded(part) {
   }
 }
 
+/** Return whether a part may be the id of something, as the service makes them; others, such as `..`, would lead elsewhere. @param {string} [part] */
+export const isId = (part) => /^[\w-]{1,32}$/.test(part ?? "");
+
+/** Return the number that a part is; null if no segment can have it. @param {string} [part] */
+export const numberOf = (part) => (/^0*[1-9]\d{0,8}$/.test(part ?? "") ? Number(part) : null);
+
 /** Whether the view has unsaved changes, so that people are asked before they leave it. */
 export const hasUnsaved = signal(false);
 

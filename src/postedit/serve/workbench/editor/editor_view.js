@@ -1,8 +1,8 @@
 /** The editor view: the list of segments, the current segment, and the reasons beside it. */
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
-import { get } from "../data/api.js";
+import { ApiError, get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
-import { route } from "../data/router.js";
+import { numberOf, route } from "../data/router.js";
 import { codeOffsets } from "../core/flat_text.js";
 import { useLoaded, useTitle, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
@@ -20,7 +20,11 @@ import { answerConsent, consent } from "./timer.js";
 
 /** @param {{project: any, file: string, number: number | null, queue: import("../data/save_queue.js").SaveQueue, onHelp: () => void}} props */
 export function EditorView({ project, file, number, queue, onHelp }) {
-  const loaded = useLoaded(() => get(`/v1/files/${encodeURIComponent(file)}`), [file]);
+  const loaded = useLoaded(async () => {
+    const found = await get(`/v1/files/${file}`);
+    if (found.project !== project.id) throw new ApiError(404, t.errors.notFound); // what one may do differs in its own project
+    return found;
+  }, [file]);
   if (!loaded.value) {
     return html`<main id="content" class="page"><${Waiting} loaded=${loaded} />
       ${isGone(loaded.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.file === file} />`}</main>`;
@@ -55,7 +59,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
     };
   }, [editing]);
   useLayoutEffect(() => { // not later, when a key may already have opened the next segment
-    const isNow = number === Number(route.peek()[4]); // if not, the next segment was shown before this ran
+    const isNow = number === numberOf(route.peek()[4]); // if not, the next segment was shown before this ran
     if (number !== null && isNow) editing.open(number);
   }, [number]);
 
@@ -174,14 +178,14 @@ function GoTo({ editing, onClose }) {
   const [text, setText] = useState("");
   const submit = (event) => {
     event.preventDefault();
-    const number = Number(text);
-    if (!Number.isInteger(number) || number < 0) return;
+    const number = numberOf(text);
+    if (number === null) return;
     onClose();
     editing.open(number);
   };
   return html`<${Dialog} title=${t.editor.goTo} onClose=${onClose}>
     <form class="fields" onSubmit=${submit}><label>${t.editor.goToNumber}
-      <input autofocus inputmode="numeric" pattern="[0-9]+" required value=${text} onInput=${(event) => setText(event.target.value)} /></label>
+      <input autofocus inputmode="numeric" pattern="0*[1-9][0-9]{0,8}" required value=${text} onInput=${(event) => setText(event.target.value)} /></label>
       <div class="actions"><button class="primary">${t.editor.goTo}</button></div></form>
   <//>`;
 }
