@@ -5,7 +5,7 @@ from typing import Any
 import browser
 import pytest
 from serve_tools import xliff
-from workbench_service import WIDE, Service, new_context, wait_for_proposals
+from workbench_service import SMALL, WIDE, Service, new_context, wait_for_proposals, wait_until_loaded
 
 pytestmark = browser.needs_browser()
 
@@ -23,6 +23,11 @@ SPOKEN = """() => {
   })).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
 """Notes all that screen readers are told in live regions."""
+
+
+OVERFULL = """() => [...document.querySelectorAll("html, main, .card, .beside section, .dialog-head, .dialog-body")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML.slice(0, 120))"""
+"""Returns the parts of a page that are wider than the room they have."""
 
 
 def file_of(service: Service, name: str, content: bytes, glossary: str = "") -> str:
@@ -101,3 +106,29 @@ def test_a_term_that_occurs_twice_is_listed_once(service: Service, page: Any) ->
     page.goto(f"{file}/1")
     page.locator("mark.term").nth(1).wait_for()
     assert page.locator(".terms dt").all_inner_texts() == ["door"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+def test_words_without_end_are_broken_to_fit(size: dict[str, int], chromium: Any, service: Service) -> None:
+    word = "W" * 150
+    file = file_of(service, word, xliff((f"a {word}", f"die {word}")), f"{word}\t{word}\n")
+    project = file.split("/")[5]
+    learnt = {"src": word, "mt": f"x {word}", "pe": f"y {word}", "author": word, "file": word, "unit": word}
+    service.post("/v1/learn", json={**learnt, "project": project})
+    context = new_context(chromium, viewport=size)
+    page = context.new_page()
+    for view in ("", f"project/{project}", f"project/{project}/learnt", f"project/{project}/glossary"):
+        page.goto(f"{service.address}/#/{view}")
+        page.reload()
+        page.get_by_role("heading").first.wait_for()
+        wait_until_loaded(page)
+        assert page.evaluate(OVERFULL) == [], view
+    page.goto(f"{service.address}/#/project/{project}")
+    page.get_by_role("button", name="Delete").click()
+    page.locator("dialog").wait_for()
+    assert page.evaluate(OVERFULL) == []
+    page.goto(f"{file}/1")
+    page.locator(".terms dt").wait_for()
+    assert page.evaluate(OVERFULL) == []
+    context.close()

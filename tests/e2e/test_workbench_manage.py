@@ -289,8 +289,13 @@ def test_who_leaves_a_project_is_told_that_it_is_not_there(anna: Person, ben: Pe
 
 
 @pytest.mark.slow
-def test_long_names_leave_room_for_controls(anna: Person) -> None:
+def test_long_names_leave_room_for_controls(anna: Person, chromium: Any) -> None:
     anna.ask("POST", "/v1/users", json={"name": "w" * 100, "password": word_server.PASSWORD})
+    somebody = Person(anna.service, chromium, "w" * 100)
+    first = somebody.page()
+    first.get_by_role("button", name="Sign out").wait_for()
+    assert first.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    somebody.close()
     named = {"name": "p" * 200, "source_language": "en", "target_language": "de"}
     project = anna.ask("POST", "/v1/projects", json=named)["id"]
     page = anna.page(f"project/{project}/settings")

@@ -100,6 +100,13 @@ def test_proposal_is_shown_and_written_into(page: Any) -> None:
     assert check(page)["text"] == f"So {PROPOSAL['text']}! 你好"
 
 
+def test_a_long_name_of_a_chip_is_cut_between_characters(page: Any) -> None:
+    label = page.evaluate(
+        """async () => (await import(`${base}/editor/field_dom.js`)).chipLabel({id: "1", label: "🎉".repeat(20)})"""
+    )
+    assert label == "🎉" * 13 + "…"
+
+
 def test_deleting_everything_leaves_the_codes(page: Any) -> None:
     for key in ("Delete", "Backspace", "x", "Control+x"):
         page.evaluate("bench.draft.history.past.length && bench.owner.undo()")

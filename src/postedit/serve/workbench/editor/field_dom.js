@@ -12,8 +12,8 @@ const shown = new WeakMap(); // the codes that each field shows
 
 /** Return the text of a chip. @param {Code} code */
 export function chipLabel(code) {
-  const label = code.label || code.id;
-  return label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label;
+  const label = [...(code.label || code.id)]; // characters, so that none is cut in two
+  return label.length > LONGEST ? `${label.slice(0, LONGEST - 1).join("")}…` : label.join("");
 }
 
 /** Return the class and the attributes of a chip. @param {Code} code */

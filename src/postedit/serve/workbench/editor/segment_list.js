@@ -72,7 +72,7 @@ function Row({ number, segment: known, editing, languages }) {
       <bdi class="row-target" ...${inLanguage(languages[1])}>${target}</bdi></span>
     <span class="row-marks">
       ${fresh && html`<span class=${`mark ${fresh}`}>${t.editor.fresh[fresh]}</span>`}
-      ${here.map((name) => html`<span class="mark person" title=${t.editor.isHere([name])}>${name.slice(0, 2)}</span>`)}
+      ${here.map((name) => html`<span class="mark person" title=${t.editor.isHere([name])}>${[...name].slice(0, 2).join("")}</span>`)}
     </span>`;
 }
 
