@@ -119,7 +119,8 @@ class Po:
                 continue
             if "msgctxt" not in entry.fields and not _one_line(identifier.raw):
                 header = _marked(entry.translations[min(entry.translations)].raw, codec).text
-                languages = (_value(header, "X-Source-Language"), _value(header, "Language"))
+                target = _value(header, "Language") or _value(header, "X-Language")  # the latter of Qt's lconvert
+                languages = (_value(header, "X-Source-Language"), target)
             else:
                 yield from _units(entry, codec, languages)
 

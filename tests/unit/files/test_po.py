@@ -65,6 +65,19 @@ def test_a_unit_has_context_notes_and_languages() -> None:
     assert (unit.source.text, unit.target.text) == ("Open", "Öffnen")
 
 
+@pytest.mark.parametrize(
+    ("header", "languages"),
+    [
+        ("X-Language: de_DE\\n", ("", "de_DE")),
+        ("X-Language: de_DE\\nLanguage: fr\\nX-Source-Language: en\\n", ("en", "fr")),
+        ("Language: \\nX-Language: it\\n", ("", "it")),
+    ],
+)
+def test_qt_names_the_languages_of_a_catalogue_in_its_own_way(header: str, languages: tuple[str, str]) -> None:
+    data = f'msgid ""\nmsgstr "{header}"\n\nmsgid "a"\nmsgstr "b"\n'
+    assert [unit.languages for unit in units_of(FORMAT, data.encode())] == [languages]
+
+
 def test_the_only_form_of_a_language_is_that_of_the_plural() -> None:
     (unit,) = units('msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] "%d 个文件"\n')
     assert unit.source.text == "%d files"
