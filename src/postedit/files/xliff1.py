@@ -99,6 +99,8 @@ _CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "hu
 
 _MOST_SHARED: Final = 100  # matches that belong to no segment of a unit, and are therefore read for each, at most
 
+_PO_HEADER: Final = "x-gettext-domain-header"  # `restype` of the header of a PO file that was converted to XLIFF
+
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # values of `conf`
 
 
@@ -202,6 +204,7 @@ def _is_locked(collected: Collected) -> bool:
     return (
         translate == "no"
         or values.get("approved") == "yes"
+        or values.get("restype") == _PO_HEADER
         or values.get("mq:locked", "") not in ("", "false", "no", "0")
         or values.get("m:locked") == "true"
     )

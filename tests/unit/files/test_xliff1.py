@@ -118,6 +118,8 @@ def test_state_origin_and_score(
         (' m:confirmed="1" m:trans-origin="mt"', UnitState.TRANSLATED, "human", False),
         (' translate="no"', None, None, True),
         (' approved="yes"', None, None, True),
+        (' restype="x-gettext-domain-header"', None, None, True),
+        (' restype="x-gettext-plurals"', None, None, False),
     ],
 )
 def test_states_and_locks_of_units(attributes: str, state: UnitState | None, origin: str | None, locked: bool) -> None:
