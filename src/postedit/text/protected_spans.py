@@ -201,21 +201,34 @@ def broken_values(src: Mapping[Value, int], mt: Mapping[Value, int], output: Map
 
     The source may spell out a number that mt writes in digits ("two" and "2"). So a number that the source lacks may be
     removed only if a number of the source that mt lacks replaces it, or if numbers are joined or divided as in the
-    source (5 000 and 5,000; 5 . 2 and 5.2).
+    source (5 000 and 5,000; 5 . 2 and 5.2). And mt may write a placeholder differently than the source (%1$d and %d).
+    So the output also has as many placeholders in all as mt or the source, or a number in between.
     """
     broken = []
     removed: list[str] = []
     written: list[str] = []
+    replaced: list[Value] = []  # placeholders that the output has more or less often than mt, as the source does
     for value in {**mt, **output}:
         in_src, in_mt, in_output = src.get(value, 0), mt.get(value, 0), output.get(value, 0)
         if not min(in_src, in_mt) <= in_output <= max(in_src, in_mt):
             broken.append(value)
-        elif value.kind == "number" and not value.value.startswith(FAULTS):
+        elif value.value.startswith(FAULTS):
+            continue
+        elif value.kind == "placeholder" and in_output != in_mt:
+            replaced.append(value)
+        elif value.kind == "number":
             written += [value.value] * (in_output - in_mt)
             removed += [value.value] * (in_mt - in_output) if not in_src else []
     if len(removed) > len(written) and _digits(removed) != _digits(written):
         broken += [Value("number", number) for number in dict.fromkeys(removed)]
+    if replaced and not any(value.kind == "placeholder" for value in broken):
+        least, most = sorted(map(_placeholders, (src, mt)))
+        broken += [] if least <= _placeholders(output) <= most else replaced
     return broken
+
+
+def _placeholders(counts: Mapping[Value, int]) -> int:
+    return sum(n for one, n in counts.items() if one.kind == "placeholder" and not one.value.startswith(FAULTS))
 
 
 def _digits(numbers: Iterable[str]) -> Counter[str]:
