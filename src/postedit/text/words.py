@@ -48,9 +48,9 @@ CHARACTER_PARTS: Final = rf"(?:[{MARKS}{_EMOJI_PARTS}\u3099\u309a\U000e0100-\U00
 """A regular expression for what belongs to the character before it: combining marks, also of Kana, variants of Han
 characters, and further parts of emoji."""
 
-_NO_SPACE: Final = re.compile(rf" (?=[{MARKS}{_EMOJI_PARTS}{JOINERS}،؛؟۔।॥])|(?<=[{JOINERS}]) ")
+_NO_SPACE: Final = re.compile(rf" (?=[{MARKS}{_EMOJI_PARTS}{JOINERS}{STOPS}{PAUSES}])|(?<=[{JOINERS}]) ")
 """Spaces of Moses's detokeniser that divide words: the tokeniser makes words of many marks, joiners and parts of emoji,
-and of the punctuation of Arabic and Devanagari, and the detokeniser writes spaces between them and their word."""
+and of the punctuation of many scripts, and the detokeniser writes spaces between them and their word."""
 
 _WHOLE: Final = {
     **dict.fromkeys(
@@ -64,6 +64,10 @@ _WHOLE: Final = {
 
 Words match only from their beginnings; otherwise the time would be quadratic in their lengths.
 """
+
+_MARKED: Final = rf"(?<!\w)\w++(?:[{MARKS}]++\w*+)++"
+"""Words with combining marks, such as those of Yoruba: Moses divides them at most marks, and there is no way to tell
+whether a space followed such a mark. In scripts without spaces, all words up to the next space."""
 
 _TIGHT_QUOTES: Final = frozenset(["ar", "be", "bg", "el", "fa", "hy", "ka", "ru", "uk", "ur"])
 """Languages that quote «thus», where Moses writes « thus » as in French."""
@@ -127,17 +131,16 @@ class MosesSplitter:
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
         language = base_language(language)
-        self._whole = _WHOLE.get(language)
+        self._whole = "|".join([*([_WHOLE[language]] if language in _WHOLE else []), _MARKED])
         self._has_tight_quotes = language in _TIGHT_QUOTES
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 
     def words(self, line: str) -> list[str]:
         """Return the Moses tokens of `line`."""
-        pattern = self._whole
-        is_kept = pattern is not None and 0 < sum(1 for _ in re.finditer(pattern, line)) <= _MOST_WHOLE
+        is_kept = 0 < sum(1 for _ in re.finditer(self._whole, line)) <= _MOST_WHOLE
         tokens: list[str] = self._tokenizer.tokenize(
-            line, escape=False, protected_patterns=[pattern] if is_kept else None
+            line, escape=False, protected_patterns=[self._whole] if is_kept else None
         )
         return tokens
 

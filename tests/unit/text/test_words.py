@@ -52,7 +52,14 @@ def test_moses_takes_the_rules_of_the_language_of_a_region(language: str) -> Non
         ("si", "ශ්\u200dරී ලංකා, ඔව්."),
         ("fa", "می\u200cخواهم، خوبی؟ بله؛ نه"),
         ("ur", "وہ یہاں ہے۔"),
-        ("fr", "un cafe\u0301 noir"),
+        ("fr", "un cafe\u0301 noir, l'e\u0301te\u0301."),
+        ("vi", "xo\u0301a te\u0323\u0302p."),
+        ("yo", "Ọ̀gá àgbà pa fáìlì náà rẹ́, kò sì sí."),
+        ("th", "เก็บไฟล์นี้ กำ (5)"),
+        ("hy", "Նա եկավ՝ տուն։"),
+        ("am", "ሰላም፣ ዓለም።"),
+        ("km", "អ្នកនិពន្ធបើក ថតឯកសារ។"),
+        ("my", "ဖိုင်ကို၊ ဖွင့်သည်။"),
         ("en", "a \u2764\ufe0f, a \U0001f44d\U0001f3fd and a \U0001f468\u200d\U0001f469"),
         ("en", "from \U0001f1e9\U0001f1ea \U0001f1eb\U0001f1f7 to \U0001f3f4\U000e0067\U000e0062\U000e007f"),
     ],
@@ -61,6 +68,11 @@ def test_moses_joins_marks_joiners_and_stops_of_all_scripts(language: str, text:
     moses = splitter("moses", language)
     assert moses.join(moses.words(text)) == text
     assert moses.gaps(moses.words(text)) is not None
+
+
+@pytest.mark.parametrize("text", ["xo\u0301a te\u0323\u0302p", "Ọ̀gá rẹ́", "เก็บไฟล์นี้", "हिन्दी फ़ाइल", "ឯកសារ ថ្មី"])
+def test_moses_does_not_divide_words_at_their_combining_marks(text: str) -> None:
+    assert splitter("moses", "vi").words(text) == text.split()
 
 
 def test_moses_does_not_escape() -> None:
