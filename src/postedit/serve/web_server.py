@@ -47,6 +47,9 @@ _OTHER_FILES: Final = 256
 _TOLD_SECONDS: Final = 60.0
 """Time between two lines of the log about too many connections."""
 
+_IPV4_MAPPED: Final = "::ffff:"
+"""What precedes the addresses of IPv4 clients on a socket that listens on IPv6 and IPv4 ("::")."""
+
 _HEAD_BYTES: Final = 2**16
 """Approximate limit of the request line and headers, and of the bytes between two parts of a body."""
 
@@ -193,6 +196,8 @@ class _Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
+        if self.client is not None:  # as `proxies` and people name it, also if the service listens on IPv6
+            self.client = self.client[0].removeprefix(_IPV4_MAPPED), self.client[1]
         self._await(_REQUEST_SECONDS)
         if len(self.connections) > (most := _most_connections()):
             self._tell(most)

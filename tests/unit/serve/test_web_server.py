@@ -146,6 +146,32 @@ def test_bodies_and_requests_in_turn_may_be_longer_than_a_head() -> None:
     assert answers.count(str(len(body)).encode()) == 3
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
+def test_ipv4_clients_of_a_service_on_ipv6_have_their_addresses() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+        await _app(scope, receive, send)
+
+    async def ask() -> None:
+        config = uvicorn.Config(
+            app, http=_Connection, log_config=None, lifespan="off", forwarded_allow_ips=["127.0.0.1"]
+        )
+        config.load()
+        loop, state = asyncio.get_running_loop(), uvicorn.server.ServerState()
+        with web_server._listen("::", 0) as listening:
+            server = await loop.create_server(lambda: _Connection(config, state, {}, loop), sock=listening)
+            async with server, asyncio.timeout(300):
+                for header in (b"", b"X-Forwarded-For: 192.0.2.7\r\n"):
+                    reader, writer = await asyncio.open_connection("127.0.0.1", listening.getsockname()[1])
+                    writer.write(_POST + header + b"Connection: close\r\nContent-Length: 0\r\n\r\n")
+                    assert b"200 OK" in await reader.read()
+                    writer.close()
+
+    seen: list[str] = []
+    asyncio.run(ask())
+    assert seen == ["127.0.0.1", "192.0.2.7"]
+
+
 def test_connections_leave_files_to_the_rest(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     async def answers(count: int) -> list[bytes]:
         config = uvicorn.Config(_app, http=_Connection, log_config=None, lifespan="off")
