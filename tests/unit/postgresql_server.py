@@ -41,7 +41,7 @@ class PostgresqlServer:
         if self._user:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
-        self._run([initdb, "-D", str(self._data), "-U", "postgres", "-A", "trust", "--no-sync"])
+        self._run([initdb, "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"])
         self.url = f"postgresql://postgres@/postgres?host={self.folder}"
 
     def start(self) -> None:

@@ -26,8 +26,12 @@ _OF_POSTGRESQL: Final = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
+    "client_encoding": "utf8",  # whatever PGCLIENTENCODING says
 }
 """Connection options, unless the URL gives them: a server that is gone is noticed within about half a minute."""
+
+_ALL_TEXTS: Final = "UTF8"
+"""PostgreSQL's only encoding in which all texts can be stored."""
 
 _LONGEST_STATEMENT: Final = "SET statement_timeout = '10min'"
 _LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
@@ -68,7 +72,8 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
         create: whether the file may be new or empty.
 
     Raises:
-        DataError: if there is no such file, it belongs to another program, or `where` is not a place of a database.
+        DataError: if there is no such file, it belongs to another program, or `where` is not a place of a database. The
+            first connection raises one if a database of PostgreSQL does not have the encoding UTF8.
         OutputError: if a new file cannot be made, such as in a folder that does not exist.
     """
     if not isinstance(where, str | os.PathLike):
@@ -200,6 +205,13 @@ def _open_postgresql(given: str) -> sql.Engine:
 
 
 def _prepare_postgresql(connection: Any, _: object) -> None:
+    if (encoding := connection.info.parameter_status("server_encoding")) not in (_ALL_TEXTS, None):
+        name = connection.info.dbname
+        connection.close()
+        raise DataError(
+            f"the PostgreSQL database {name!r} has the encoding {encoding}, in which not all texts can be stored; "
+            f"make one with {_ALL_TEXTS}: createdb --encoding={_ALL_TEXTS} --template=template0 NAME"
+        )
     for statement in (_LONGEST_LOCK, _LONGEST_STATEMENT):
         connection.execute(statement)
     connection.commit()

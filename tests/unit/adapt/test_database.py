@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.correction_memory import CorrectionMemory, open_memory
 from postedit.adapt.database import DiskFullError, explained
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,26 @@ def _write(engine: Engine, setting: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(f"PRAGMA {setting}")
         connection.exec_driver_sql("CREATE TABLE further AS SELECT hex(zeroblob(100000))")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_postgresql_database_that_lacks_texts_is_refused(server: str, encoding: str) -> None:
+    import psycopg
+
+    name = f"in_{encoding.lower()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    url = make_url(server).set(database=name).render_as_string()
+    expected = pytest.raises(DataError, match=f"'{name}' has the encoding {encoding}, .* createdb --encoding=UTF8")
+    with expected, open_memory(url).connect():
+        pass
+
+
+@pytest.mark.slow
+def test_texts_reach_postgresql_whatever_the_environment_says(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    engine = open_memory(server)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT %s::text", ("中",)).scalar_one() == "中"
+    engine.dispose()
