@@ -132,7 +132,9 @@ def _downloaded(address: str, size: int, show_progress: Callable[[int], None]) -
                 content += chunk
                 show_progress(len(content))
     except urllib.error.HTTPError as error:
-        raise DataError(f"{address}: the server does not give this file (HTTP {error.code})") from None
+        raise DataError(
+            f"{address}: the server does not give this file (HTTP {error.code}); check the address, or try again later"
+        ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise DataError(
