@@ -107,7 +107,7 @@ def test_what_is_not_there_is_told_with_what_to_do(
 ) -> None:
     with pytest.raises(DataError, match="no such release file; give --from"):
         fetch(model, str(tmp_path / "nothing"))
-    with pytest.raises(DataError, match="HTTP 404"):
+    with pytest.raises(DataError, match=r"HTTP 404\); check the address, or try again later"):
         fetch(model, f"{address}/elsewhere")
     with pytest.raises(DataError, match=r"cannot be downloaded \(.*refused\); check the network, or get the file"):
         fetch(model, "http://127.0.0.1:9/releases")
