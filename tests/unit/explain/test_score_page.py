@@ -4,6 +4,7 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
+import browser
 import pytest
 from tests.unit.explain.pages import (
     NASTY,
@@ -183,3 +184,16 @@ def test_sorting_and_filtering(tmp_path: Path) -> None:
     html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
     assert dict(zip(expected, lines_chosen(html, tmp_path, *expected), strict=True)) == expected
     assert lines_shown(opened(html, tmp_path, 'value="worst"')) == expected["worst"], "chosen from the start"
+
+
+@pytest.mark.slow
+@needs_browser
+def test_spaces_are_shown_as_they_are(tmp_path: Path) -> None:
+    test = TestSet(["a  b\tc"], ["a b c"])
+    systems = evaluate_systems(test, {"model": ["a  b\tc"]})
+    path = tmp_path / "page.html"
+    path.write_text(score_page("t", test, systems, [analyses.overview([one.scores for one in systems])]), "utf-8")
+    with browser.launched() as chromium:
+        page = chromium.new_page()
+        page.goto(path.as_uri())
+        assert page.locator("article dd").all_inner_texts()[:3] == ["a b c", "a  b\tc", "a  b\tc"]
