@@ -183,4 +183,9 @@ def note_of(mt: str, result: PostEdit) -> str:
 
 
 def _percent(confidences: Sequence[float], row: int) -> str:
-    return f" ({confidences[row]:.0%})" if row < len(confidences) else ""
+    """Return a confidence in brackets; only certainty is 100 %, and only impossibility 0 %."""
+    if row >= len(confidences):
+        return ""
+    confidence = confidences[row]
+    shown = min(max(round(confidence * 100), 1), 99) if 0 < confidence < 1 else round(confidence * 100)
+    return f" ({shown}%)"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.files.corrections import Corrected, correct, margins, place_translation, translated
+from postedit.files.corrections import Corrected, correct, margins, note_of, place_translation, translated
 from postedit.files.units import Unit
 from postedit.files.xml_text import escape
 from postedit.text.edits import apply_edits, changes
@@ -145,3 +145,12 @@ def test_more_codes_and_words_than_can_be_placed_soon_are_left_alone() -> None:
     before = " ".join(f"<g>word{row}</g>" for row in range(800))
     found = corrected(before, TAG.sub("", before).replace("word7 ", "new "))
     assert (found.content, found.given_up) == (None, ("too many codes",))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"),
+    [(1.0, "100%"), (0.9975, "99%"), (0.985, "98%"), (0.4, "40%"), (0.004, "1%"), (1e-9, "1%"), (0.0, "0%")],
+)
+def test_notes_say_certain_only_of_what_is_certain(confidence: float, shown: str) -> None:
+    result = PostEdit("b", changed=True, edits=(Edit("replace", (0, 1), (0, 1)),), confidences=(confidence,))
+    assert note_of("a", result) == f'"a" -> "b" ({shown})'
