@@ -145,7 +145,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         with command.usage_reported(editor, usage):
             del editor
             job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
-        records, broken_spans = read_records(sink.path, dict), command.spec.broken_spans
+        records, broken_spans = read_records(sink.path, corrected_files.checked_record), command.spec.broken_spans
         try:
             summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
         except (KeyboardInterrupt, OutputError) as error:

@@ -148,7 +148,7 @@ def read_records(path: Path, read: Callable[[Any], Record]) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             record = read(json.loads(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise DataError(
                 f"{path}: line {number:,} is damaged, or was written by another version of postedit; delete the file "
                 "to restart"

@@ -7,8 +7,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
+from pydantic import BaseModel, StrictBool, StrictFloat, StrictInt, StrictStr
 from rich.console import Console
 
 from postedit.core.arguments import check_kind, path_of
@@ -43,6 +44,41 @@ _GIVEN_UP: Final[Mapping[Fault, str]] = {
     "no text": "nothing of the target would have been left",
 }
 """Why edits were given up for other reasons than the places of inline codes."""
+
+
+class _EditValues(BaseModel):
+    op: Literal["insert", "delete", "replace"]
+    mt_span: tuple[StrictInt, StrictInt]
+    pe_span: tuple[StrictInt, StrictInt]
+    confidence: StrictFloat | StrictInt | None
+
+
+class _Fallback(BaseModel):
+    kind: StrictStr
+    by: StrictStr | None
+
+
+class _Record(BaseModel):
+    """What is read of a record; it may hold more."""
+
+    text: StrictStr
+    changed: StrictBool
+    edits: list[_EditValues]
+    reverted: StrictInt
+    hit_limit: StrictBool
+    skipped: StrictStr | None
+    input_cut: StrictBool = False
+    fallbacks: list[_Fallback] = []
+
+
+def checked_record(value: Any) -> dict[str, Any]:
+    """Return a record of `jobs.editing` that was read from unfinished work.
+
+    Raises:
+        ValueError: if it lacks an entry that copies are made from, or has one of another type.
+    """
+    _Record.model_validate(value)
+    return dict(value)
 
 
 @dataclass(slots=True)

@@ -142,11 +142,11 @@ def test_a_run_that_wrote_no_line_is_in_nobodys_way(tmp_path: Path) -> None:
         PartialFile(tmp_path / "other", {"model": "the right one"})
 
 
-@pytest.mark.parametrize("damaged", ["", "[1", "\0", "[1]", "3", "{}"])
+@pytest.mark.parametrize("damaged", ["", "[1", "\0", "[1]", "3", "{}", "[" * 100_000, '{"a": 3}'])
 def test_a_damaged_record_is_named(tmp_path: Path, damaged: str) -> None:
     sink = PartialFile(tmp_path / "out", {})
-    sink.write(['{"a": 1}', '{"a": 2}'])
-    assert sink.records(lambda record: record["a"]) == [1, 2]
+    sink.write(['{"a": "1"}', '{"a": "2"}'])
+    assert sink.records(lambda record: record["a"].strip()) == ["1", "2"]
     sink.write([damaged])
     with pytest.raises(DataError, match=r"out\.partial: line 3 is damaged.*; delete the file to restart"):
-        sink.records(lambda record: record["a"])
+        sink.records(lambda record: record["a"].strip())

@@ -19,7 +19,7 @@ from postedit.editing.post_editor import PostEditor
 from postedit.editing.protection import Protected
 from postedit.files.options import FilesConfig
 from postedit.gate import Gated
-from postedit.jobs.corrected_files import edit_file
+from postedit.jobs.corrected_files import checked_record, edit_file
 from postedit.text.edits import edits_between
 
 HEAD = '<xliff version="1.2"><file original="a" source-language="en" target-language="de"><body>\n'
@@ -185,3 +185,22 @@ def test_what_cannot_be_edited_leaves_no_copy(path: Path) -> None:
     with pytest.raises(OutputError):
         edit_file(editor, path, path / "b.xlf")
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": 3},
+        {"changed": None},
+        {"edits": [{}]},
+        {"edits": {}},
+        {"reverted": "1"},
+        {"skipped": 3},
+        {"fallbacks": [3]},
+    ],
+)
+def test_damaged_records_of_unfinished_work_are_refused(wrong: dict[str, Any]) -> None:
+    sound = {"text": "a", "changed": False, "edits": [], "reverted": 0, "hit_limit": False, "skipped": None, "score": 1}
+    assert checked_record(sound) == sound
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        checked_record({**sound, **wrong})
