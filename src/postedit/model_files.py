@@ -19,8 +19,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ConfigDict, Field, field_validator
+
 import postedit
 from postedit.core.checksums import CHECKSUMS
+from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.files import explain_os_errors, load_json, reason_of, sha256_of
 from postedit.core.model import Vocabularies
@@ -128,14 +131,42 @@ def target_vocabulary(path: Path) -> str:
     return vocabularies_of(path).target.fingerprint
 
 
+class _Start(Config):
+    model_config = ConfigDict(extra="ignore")
+
+    corpora: dict[str, str] = Field({}, description="fingerprints by name")
+
+
+class _Provenance(Config):
+    """What is read of the provenance of a model; there may be more."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    dev: dict[str, Any] = Field({}, description="scores by name")
+    environments: list[_Start] = Field([], description="starts of the training")
+    triplets: int = Field(0, description="number of triplets of a phrase-based model")
+
+    @field_validator("dev")
+    @classmethod
+    def _has_scores(cls, dev: dict[str, Any]) -> dict[str, Any]:
+        if any(not isinstance(dev.get(name), int | float | None) for name in ("ter", "do_nothing_ter")):
+            raise ValueError("ter and do_nothing_ter must be numbers")
+        return dev
+
+
 def read_provenance(folder: Path) -> dict[str, Any]:
     """Return how the model in a folder was made, or an empty dictionary if that is not recorded.
 
     Raises:
-        ModelFolderError: if the file is damaged, or not a JSON object.
+        ModelFolderError: if the file is damaged, or not a JSON object, or its scores or corpora are not what they must
+            be.
     """
     path = folder / PROVENANCE
-    return read_json(path) if path.exists() else {}
+    values = read_json(path) if path.exists() else {}
+    _, problems = check_config(_Provenance, values)
+    if problems:
+        raise ModelFolderError(f"{path}: {'; '.join(problems)}; copy the model folder again")
+    return values
 
 
 def read_notice(folder: Path) -> str | None:

@@ -239,3 +239,12 @@ def test_sizes_whose_product_is_no_number_of_bytes_are_refused(tmp_path: Path) -
     tiny_models.folder("m-cgru").save(tmp_path / "model")
     change_config(tmp_path / "model", lambda values: values["model"].update(embedding=10**9, hidden=10**9))
     assert "config.json: has sizes that no model has (" in problem(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"dev": []}, {"dev": {"ter": "low"}}, *({"environments": found} for found in (3, [3], [{"corpora": 3}]))],
+)
+def test_provenance_of_a_wrong_shape_is_named(copy: Path, values: dict) -> None:
+    (copy / "provenance.json").write_text(json.dumps({**values, "more": [1]}))
+    assert re.search(r"provenance\.json: (dev|environments).*; copy the model folder again", problem(copy))

@@ -44,7 +44,7 @@ def uses_of(dev: DevTexts, model: str | Path) -> set[str]:
         return _uses_of_parts(dev, [path / name for name in CHAINED], read_provenance(path).get("dev_sha256") == digest)
     if architecture == NAME:
         known = PhraseFolder.load(path).provenance.get("environments", [])
-        return {name for start in known for name, found in start["corpora"].items() if found == digest}
+        return {name for start in known for name, found in start.get("corpora", {}).items() if found == digest}
     triplets = (Triplet(*texts) for texts in zip(dev.src, dev.mt, dev.pe, strict=True))
     usable = [triplet for triplet in triplets if unusable(triplet, SIDES) is None]
     folder: ModelFolder | None = ModelFolder.load(path)
