@@ -26,12 +26,12 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.core.files import check_writable, explain_os_errors, save_json
 from postedit.data.lines import DevTexts, add_texts
 from postedit.data.report import DataReport
-from postedit.data.triplets import Triplet, check_files, read_triplets
+from postedit.data.triplets import Triplet, read_triplets
 from postedit.evaluate.metrics import AdditiveMetric, Floats, additive_metric
 from postedit.evaluate.scores import SystemScores, score_systems
 from postedit.evaluate.ter import count_edits
 from postedit.evaluate.tokenisation import Tokenize, unexpected_tokenisation
-from postedit.jobs.run_preparation import claimed, count_lines, holds_run
+from postedit.jobs.run_preparation import check_data, claimed, count_lines, holds_run
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
@@ -82,12 +82,15 @@ def train_phrases(
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     check_writable(folder / "recipe.toml")
+    if not (resume and (folder / "model").exists()):
+        sources = [files for _, files in recipe.data.sources]
+        check_data(
+            sources, folder, lambda message: console.print(message, soft_wrap=True, highlight=False, markup=False)
+        )
     with claimed(folder):
         if resume and (folder / "model").exists():
             console.print(f"{folder}: is finished and stays as it is", soft_wrap=True, highlight=False, markup=False)
             return _finished(recipe, folder)
-        for _, files in recipe.data.sources:
-            check_files(files, lambda message: console.print(message, soft_wrap=True, highlight=False, markup=False))
         recipe.save(folder / "recipe.toml")
         result = _trained(recipe, folder, console)
         record_folder(folder)

@@ -11,12 +11,15 @@ import torch
 from accelerate import PartialState
 
 import postedit
-from postedit.core.files import load_json, save_json
+from postedit.core.errors import DataError
+from postedit.core.files import load_json, reason_of, save_json
 from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
 
 INITIAL: Final = "initial.json"
 """The file that records which weights a run took from another model, and the provenance of that model."""
+
+_MEND: Final = "restore it, or delete it to go on without what it records"
 
 _RECORDED_PACKAGES: Final = (
     "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
@@ -45,8 +48,23 @@ def record_start(recipe: Recipe, folder: Path) -> None:
 def _starts(folder: Path) -> list[dict[str, Any]]:
     """Return the record of the starts of a run so far."""
     path = folder / "environment.json"
-    starts: list[dict[str, Any]] = load_json(path)["starts"] if path.exists() else []
+    starts: Any = _values(path).get("starts", [])
+    if not isinstance(starts, list) or not all(isinstance(start, dict) for start in starts):
+        raise DataError(f"{path}: starts must be a list of tables; {_MEND}")
     return starts
+
+
+def _values(path: Path) -> dict[str, Any]:
+    """Return the values in a record of a run; empty if there is none."""
+    try:
+        values = load_json(path)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {reason_of(error)}; {_MEND}") from None
+    if not isinstance(values, dict):
+        raise DataError(f"{path}: must hold a JSON object; {_MEND}")
+    return values
 
 
 def _version(package: str) -> str | None:
@@ -65,14 +83,12 @@ def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     values["data"] = {"files": list(names), "max_length": data.max_length}
     environments = [{key: value for key, value in start.items() if key != "command"} for start in _starts(folder)]
     found = {"recipe": values, "environments": environments}
-    initial = folder / INITIAL
-    if initial.exists():
-        found["started_from"] = load_json(initial)["provenance"]
+    if initial := _values(folder / INITIAL):
+        found["started_from"] = initial.get("provenance", {})
     return found
 
 
 def initial_notice(folder: Path) -> str | None:
     """Return the licence notice of the model that training started from; None if there is none."""
-    initial = folder / INITIAL
-    notice = load_json(initial).get("notice") if initial.exists() else None
+    notice = _values(folder / INITIAL).get("notice")
     return None if notice is None else str(notice)

@@ -2,8 +2,8 @@
 
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,8 +88,7 @@ def locked_run(
     corpora = folder / "corpus"
     if not ((folder / "text").exists() and (corpora.exists() or are_drafted(folder))):
         parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
-        for files in dict.fromkeys(files for data in parts for _, files in data.sources):
-            check_files(files, warn)
+        check_data([files for data in parts for _, files in data.sources], folder, warn)
     with claimed(folder):
         # Checked again: another process may have started or ended here while the data was read.
         changed, of_first_stage = _check_own(recipe, folder, resume, accept_changed_data)
@@ -105,6 +104,21 @@ def locked_run(
             if is_new and not any(folder.rglob("corpus")):
                 _forget_start(folder)
             raise
+
+
+def check_data(sources: Iterable[TripletFiles], folder: Path, warn: Callable[[str], None]) -> None:
+    """Check the files that a run in `folder` will read; if they are refused, leave no empty folder behind.
+
+    Raises:
+        DataError: if the data cannot be used.
+    """
+    try:
+        for files in dict.fromkeys(sources):
+            check_files(files, warn)
+    except DataError:
+        with suppress(OSError):  # it holds a run
+            folder.rmdir()
+        raise
 
 
 def _forget_start(folder: Path) -> None:
@@ -218,7 +232,13 @@ def _changed_files(folder: Path) -> list[str]:
     """Return the data files that have changed since the corpora in `folder` were made from them."""
     path = folder / MANIFEST
     known = (folder / "corpus").exists() and path.exists()
-    return changed_files(load_json(path)) if known else []
+    try:
+        return changed_files(load_json(path)) if known else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise DataError(
+            f"{path}: damaged, so it is not known whether the data has changed since the run was started; if it has "
+            "not, delete this file to go on"
+        ) from None
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:

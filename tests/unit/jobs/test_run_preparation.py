@@ -7,8 +7,8 @@ import pytest
 import tiny_models
 from rich.console import Console
 
-from postedit.core.errors import RecipeError
-from postedit.jobs import run_preparation, training
+from postedit.core.errors import DataError, RecipeError
+from postedit.jobs import provenance, run_preparation, training
 from postedit.recipe import Recipe, load_recipe
 
 
@@ -57,3 +57,32 @@ def test_remains_of_runs_killed_on_other_machines_are_removed(tmp_path: Path) ->
     run_preparation.learn_text(recipe, folder, None, console)
     run_preparation.write_corpora(recipe.data, "tokens", folder, console)
     assert sorted(path.name for path in folder.iterdir()) == ["corpus", "data.json", "manifest.json", "text"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "3", "[" * 100_000, '{"starts": 3}', '{"starts": [3]}'])
+def test_a_damaged_record_of_starts_is_named(tmp_path: Path, content: str) -> None:
+    recipe = load_recipe(written(tmp_path))
+    (tmp_path / "environment.json").write_text(content)
+    with pytest.raises(DataError, match=r"environment\.json: .*; restore it, or delete it to go on"):
+        provenance.provenance(recipe, tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"train": 3}', '{"train": [{"files": 3}]}'])
+def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
+    recipe, folder = load_recipe(written(tmp_path)), tmp_path / "run"
+    (folder / "corpus").mkdir(parents=True)
+    recipe.save(folder / "recipe.toml")
+    (folder / "manifest.json").write_text(content)
+    with (
+        pytest.raises(DataError, match=r"manifest\.json: damaged.*delete this file"),
+        run_preparation.locked_run(recipe, folder, resume=True),
+    ):
+        pass
+
+
+def test_refused_data_leaves_no_empty_folder(tmp_path: Path) -> None:
+    recipe = load_recipe(written(tmp_path))
+    (tmp_path / "train.mt").write_text("too few lines\n")
+    with pytest.raises(DataError), run_preparation.locked_run(recipe, tmp_path / "run", resume=False):
+        pass
+    assert not (tmp_path / "run").exists()
