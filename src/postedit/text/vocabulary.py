@@ -14,7 +14,7 @@ from typing import Final
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.files import atomic_write, load_text, reason_of
+from postedit.core.files import atomic_write, load_json, load_text, reason_of
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
@@ -336,7 +336,7 @@ class LimitedVocabulary(Subwords):
             ModelFolderError: if the file is missing or damaged.
         """
         with explain_damage(path, "the vocabulary"):
-            values = json.loads(load_text(path))
+            values = load_json(path)
             whole = Vocabulary(Tokenizer.from_str(values["whole"]))
             return cls(whole, values["kept"], values.get("copied", 0))
 
