@@ -48,7 +48,7 @@ _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
 _ADDRESS: Final = rf"{_WORD}.~:/?\#@!$&'()*+,;=%-"
 _MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
-_PRINTF: Final = r"%(?:\d+\$)?[-+\#0',]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
+_PRINTF: Final = r"%(?:\d+\$)?[-+\#0',]*+(?:\d++|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
 _LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words are separated from a number after them
 _SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
 
@@ -84,9 +84,10 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             r"%(?:\d+\$)?\#@\w{1,100}@|\$t\([^()]{1,200}\)",  # plurals of Apple; texts within texts of i18next
             r"(?:[$\#]|(?<!\d)%)?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}",
             r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
-            r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
+            rf"%\(\w+\)[-+\#0]*+\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_](?:{_LETTER}|\d)+%",
             rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
-            r"(?<!\d)(?<!\d\s)%[-_^]?[A-Za-z](?![^\W_])",  # such as %H:%M of dates, %m of glibc and %v of Go
+            # Such as %H:%M and %Y年%m月 of dates, %m of glibc and %v of Go.
+            rf"(?<!\d)(?<!\d\s)%[-_^]?[A-Za-z](?!(?!_){_LETTER}|\d)",
             # Only one digit: %50 is a percentage in Turkish. "50 %" is one in any language, not "1 %" in "%1 %2".
             rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
             rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])",

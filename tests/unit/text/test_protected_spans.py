@@ -99,6 +99,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "%s %1$d %-5.2f %(a)s %ld %@ 100%%", ["%s", "%1$d", "%-5.2f", "%(a)s", "%ld", "%@", "%%"]),
         ("placeholder", "%'d %,.2f %1$'d", ["%'d", "%,.2f", "%1$'d"]),
         ("placeholder", "%Y-%m-%d, %H:%M %-I %v. %b", ["%Y", "%m", "%d", "%H", "%M", "%-I", "%v", "%b"]),
+        ("placeholder", "%Y年%m月%d日 %H时%M分 %p %B월", ["%Y", "%m", "%d", "%H", "%M", "%p", "%B"]),
         ("placeholder", "100%Y 5 %H %-Zeichen 100%,y %, die % v", []),
         ("placeholder", "100% sure, 50%d'accord, 5 % der", []),
         ("placeholder", "50 %-ige, 100\u00a0%ige, 5 %-Anteil, but 5 %d, 5 %-3ld", ["%d", "%-3ld"]),
@@ -250,6 +251,12 @@ def fastest(work: Callable[[], object]) -> float:
 def test_four_times_the_text_takes_no_sixteen_times_as_long(unit: str) -> None:
     short, long = (fastest(lambda: find_spans(unit * number)) for number in (2000, 8000))  # noqa: B023
     assert long < 9 * short + 0.05
+
+
+@pytest.mark.parametrize("start", ["%", "%(a)"])
+def test_zeros_after_a_percent_sign_take_no_quadratic_time(start: str) -> None:
+    zeros = "0" * 100_000  # they would take many minutes
+    assert [span.value for span in find_spans(f"{start}{zeros}")][-1] == zeros
 
 
 @pytest.mark.slow
