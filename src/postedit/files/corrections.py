@@ -187,5 +187,5 @@ def _percent(confidences: Sequence[float], row: int) -> str:
     if row >= len(confidences):
         return ""
     confidence = confidences[row]
-    shown = min(max(round(confidence * 100), 1), 99) if 0 < confidence < 1 else round(confidence * 100)
-    return f" ({shown}%)"
+    shown = min(max(confidence, 0.01), 0.99) if 0 < confidence < 1 else confidence
+    return f" ({shown:.0%})"

@@ -149,7 +149,16 @@ def test_more_codes_and_words_than_can_be_placed_soon_are_left_alone() -> None:
 
 @pytest.mark.parametrize(
     ("confidence", "shown"),
-    [(1.0, "100%"), (0.9975, "99%"), (0.985, "98%"), (0.4, "40%"), (0.004, "1%"), (1e-9, "1%"), (0.0, "0%")],
+    [
+        (1.0, "100%"),
+        (0.9975, "99%"),
+        (0.985, "98%"),
+        (0.4, "40%"),
+        (0.004, "1%"),
+        (1e-9, "1%"),
+        (0.0, "0%"),
+        (float("nan"), "nan%"),
+    ],
 )
 def test_notes_say_certain_only_of_what_is_certain(confidence: float, shown: str) -> None:
     result = PostEdit("b", changed=True, edits=(Edit("replace", (0, 1), (0, 1)),), confidences=(confidence,))
