@@ -131,16 +131,18 @@ def target_vocabulary(path: Path) -> str:
     return vocabularies_of(path).target.fingerprint
 
 
-class _Start(Config):
+class _Record(Config):
+    """What is read of a record; there may be more."""
+
     model_config = ConfigDict(extra="ignore")
 
+
+class _Start(_Record):
     corpora: dict[str, str] = Field({}, description="fingerprints by name")
 
 
-class _Provenance(Config):
-    """What is read of the provenance of a model; there may be more."""
-
-    model_config = ConfigDict(extra="ignore")
+class _Provenance(_Record):
+    """What is read of the provenance of a model."""
 
     dev: dict[str, Any] = Field({}, description="scores by name")
     environments: list[_Start] = Field([], description="starts of the training")

@@ -31,7 +31,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from postedit.text.icu_messages import message_parts
-from postedit.text.span_patterns import HINT, KIND_OF, KINDS, Kind, pattern_of
+from postedit.text.span_patterns import HINT, KIND_OF, KINDS, PRINTF_FORMAT, Kind, pattern_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ _THOUSANDS: Final = re.compile(r"[-−+]?\d{1,3}[.,'’٫٬ \u00a0\u2009\u202f]\
 _MIXED: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[eE][-+−]?[0-9]+)(?![A-Za-z0-9])"
 )
-_PRINTF: Final = re.compile(r"%[-+#0',]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]")
+_PRINTF: Final = re.compile(rf"%{PRINTF_FORMAT}")
 _GROUP: Final = re.compile(r"\d+")
 _SEPARATOR: Final = re.compile(r"\D")
 _DATE: Final = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})|\d{4}\.\d{1,2}\.\d{1,2}")

@@ -48,9 +48,13 @@ _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
 _ADDRESS: Final = rf"{_WORD}.~:/?\#@!$&'()*+,;=%-"
 _MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
-_PRINTF: Final = r"%(?:\d+\$)?[-+\#0',]*+(?:\d++|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
 _LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words are separated from a number after them
 _SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
+
+PRINTF_FORMAT: Final = r"[-+\#0',]*+(?:\d++|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
+"""A regular expression for what follows % or %1$ in a placeholder of printf."""
+
+_PRINTF: Final = rf"%(?:\d+\$)?{PRINTF_FORMAT}"
 
 _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
     (

@@ -131,7 +131,7 @@ class MosesSplitter:
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
         language = base_language(language)
-        self._whole = "|".join([*([_WHOLE[language]] if language in _WHOLE else []), _MARKED])
+        self._whole = f"{_WHOLE[language]}|{_MARKED}" if language in _WHOLE else _MARKED
         self._has_tight_quotes = language in _TIGHT_QUOTES
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
